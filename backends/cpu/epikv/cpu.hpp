@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "epikv/cpu/compact.hpp"
+#include "epikv/cpu/relevance.hpp"
+#include "epikv/cpu/rolling.hpp"
+#include "epikv/cpu/rows.hpp"
+#include "epikv/cpu/selection.hpp"
+#include "epikv/detail/philox.hpp"
+#include "epikv/epikv.hpp"
+
+namespace epikv::inline v0 {
+
+/// The backend for host memory, on Eigen. Stateless, so one object may serve evictors on different
+/// threads. Reads f32, f16 and bf16 with any strides; every job computes what primitives.hpp says
+/// by the canonical reductions, whatever the compiler vectorises.
+class cpu_backend {
+ public:
+  using epikv_backend = void;
+
+  static constexpr device_kind device() noexcept { return device_kind::cpu; }
+  static status supports(dtype type) noexcept {
+    if (type == dtype::f32 || type == dtype::f16 || type == dtype::bf16) return {};
+    return {errc::wrong_dtype, "dtype", detail::short_text{static_cast<int>(type)},
+            "f32, f16 or bf16"};
+  }
+
+  void* allocate(std::size_t bytes) noexcept { return memory_.allocate(bytes); }
+  void deallocate(void* data, std::size_t bytes) noexcept { memory_.deallocate(data, bytes); }
+  void clear(void* data, std::size_t bytes) noexcept { memory_.clear(data, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) noexcept {
+    memory_.copy(to, from, bytes);
+  }
+  static constexpr std::size_t scratch_bytes(std::int32_t length) noexcept {
+    return cpu::scratch_bytes(length);
+  }
+
+  static void run(const distance_job& job) noexcept {
+    *job.sum += static_cast<double>(cpu::distance(job.a, job.b, job.width));
+  }
+  static void run(const store_job& job) noexcept { cpu::load(job.row, 0, job.width, job.out); }
+  static void run(const statistic_job& job) noexcept {
+    const auto width = static_cast<std::int32_t>(job.view->extent(2));
+    for (std::int64_t head = 0; head < job.view->extent(1); ++head) {
+      *job.sum += static_cast<double>(
+          cpu::statistic(job.statistic, row_of(*job.view, job.row, head), width));
+    }
+  }
+  static void run(const rolling_job& job) noexcept { cpu::rolling_score(job); }
+  static void run(const mean_job& job) noexcept {
+    *job.out = detail::canonical(static_cast<float>(*job.sum / job.divisor));
+  }
+  static void run(const unscored_job& job) noexcept {
+    std::fill_n(job.out, job.count, detail::unscored());
+  }
+  static void run(const relevance_job& job, std::byte* scratch) noexcept {
+    cpu::query_relevance(job, reinterpret_cast<float*>(scratch));
+  }
+  static void run(const blend_job& job) noexcept { cpu::blend(job); }
+  static void run(const draw_job& job) noexcept {
+    for (std::int32_t s = 0; s < job.length; ++s) {
+      job.out[s] = detail::uniform_draw(job.seed, job.sequence, job.round, job.group,
+                                        to_int(job.positions[s]));
+    }
+  }
+  static void run(const resolve_job& job) noexcept { cpu::resolve(job); }
+  static void run(const keep_best_job& job) noexcept { cpu::keep_best(job); }
+  static void run(const tiered_job& job) noexcept { cpu::tiered(job); }
+  static void run(const exchange_job& job) noexcept { cpu::exchange(job); }
+  static void run(split_job& job) noexcept { cpu::split(job); }
+  static void run(const compact_job& job) noexcept { cpu::compact_rows(job); }
+
+ private:
+  detail::host_memory memory_;
+};
+
+static_assert(Backend<cpu_backend>);
+
+/// make_evictor() on the CPU backend.
+[[nodiscard]] inline result<any_evictor> make_evictor(std::string_view name,
+                                                      const model_shape& shape,
+                                                      const option_list& options = {}) noexcept {
+  return make_evictor(name, shape, options, cpu_backend{});
+}
+
+/// compact() on the CPU backend.
+[[nodiscard]] inline status compact(const contiguous_cache& cache,
+                                    const sequence_selection& chosen) noexcept {
+  cpu_backend backend;
+  return compact(backend, cache, chosen);
+}
+
+}  // namespace epikv::inline v0

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "gguf.hpp"
+#include "result.hpp"
+
+namespace mini {
+
+/// The sizes and constants of a llama model.
+struct config {
+  std::size_t layers = 0;
+  std::size_t hidden = 0;
+  std::size_t query_heads = 0;
+  std::size_t kv_heads = 0;  // each serves query_heads / kv_heads consecutive query heads
+  std::size_t head_dim = 0;  // even: rotary pairs are the dimensions 2i and 2i + 1
+  std::size_t feed_forward = 0;
+  std::size_t vocab = 0;
+  std::size_t context = 0;  // tokens of the longest sequence the model was made for
+  double rope_base = 0;
+  double rms_eps = 0;
+
+  /// Elements of all queries of a token, and of all its keys (or values) in one layer.
+  std::size_t query_size() const noexcept { return query_heads * head_dim; }
+  std::size_t kv_size() const noexcept { return kv_heads * head_dim; }
+
+  /// Query heads that share one KV head.
+  std::size_t group_size() const noexcept { return query_heads / kv_heads; }
+
+  /// Reads the metadata. Another architecture than `llama` is an error, and so are sizes that
+  /// contradict each other and features this engine does not compute (a partial rotation, rotary
+  /// scaling).
+  static expected<config> load(const gguf_file& file);
+};
+
+inline expected<config> config::load(const gguf_file& file) {
+  const auto architecture = file.get<std::string_view>("general.architecture");
+  if (!architecture) return architecture.reason();
+  if (*architecture != "llama") {
+    return fail("architecture ", in_quotes(*architecture), " is not supported, only llama");
+  }
+
+  // Sizes get multiplied later on; with this bound on each no product overflows.
+  constexpr std::uint64_t largest = std::uint64_t{1} << 20;
+  std::optional<failure> wrong;  // the first problem
+  const auto size = [&](std::string_view key, std::optional<std::size_t> fallback = {}) {
+    const auto value =
+        fallback ? file.get_or<std::uint64_t>(key, *fallback) : file.get<std::uint64_t>(key);
+    if (!value && !wrong) wrong = value.reason();
+    if (value && (*value == 0 || *value > largest) && !wrong) {
+      wrong = fail("metadata key ", in_quotes(key), " is ", *value, ", not 1 to ", largest);
+    }
+    return wrong ? std::size_t{1} : static_cast<std::size_t>(*value);
+  };
+  const auto positive = [&](std::string_view key, std::optional<double> fallback = {}) {
+    const auto value = fallback ? file.get_or<double>(key, *fallback) : file.get<double>(key);
+    if (!value && !wrong) wrong = value.reason();
+    if (value && !(*value > 0 && std::isfinite(*value)) && !wrong) {
+      wrong = fail("metadata key ", in_quotes(key), " is ", *value, ", not a positive number");
+    }
+    return wrong ? 1.0 : *value;
+  };
+
+  config out;
+  out.layers = size("llama.block_count");
+  out.hidden = size("llama.embedding_length");
+  out.feed_forward = size("llama.feed_forward_length");
+  out.context = size("llama.context_length");
+  out.query_heads = size("llama.attention.head_count");
+  out.kv_heads = size("llama.attention.head_count_kv", out.query_heads);
+  out.head_dim = size("llama.attention.key_length", out.hidden / out.query_heads);
+  const auto value_dim = size("llama.attention.value_length", out.head_dim);
+  const auto rotated = size("llama.rope.dimension_count", out.head_dim);
+  out.rope_base = positive("llama.rope.freq_base", 10000.0);
+  out.rms_eps = positive("llama.attention.layer_norm_rms_epsilon");
+  const auto scaling = file.get_or<std::string_view>("llama.rope.scaling.type", "none");
+  if (wrong) return *std::move(wrong);
+  if (!scaling) return scaling.reason();
+
+  if (*scaling != "none") return fail("rotary scaling ", in_quotes(*scaling), " is not supported");
+  if (out.query_heads % out.kv_heads != 0) {
+    return fail(out.query_heads, " query heads cannot share ", out.kv_heads, " KV heads");
+  }
+  if (value_dim != out.head_dim) {
+    return fail("keys of ", out.head_dim, " with values of ", value_dim, " are not supported");
+  }
+  if (rotated != out.head_dim || out.head_dim % 2 != 0) {
+    return fail("rotating ", rotated, " of ", out.head_dim, " dimensions is not supported");
+  }
+
+  const auto embedding = file.tensors().find("token_embd.weight");
+  if (embedding == file.tensors().end()) return fail("tensor 'token_embd.weight' is missing");
+  if (embedding->second.shape.size() != 2) return fail("tensor 'token_embd.weight' is no matrix");
+  out.vocab = static_cast<std::size_t>(embedding->second.shape[1]);
+  return out;
+}
+
+}  // namespace mini

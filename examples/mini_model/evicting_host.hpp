@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+
+#include "decoder.hpp"
+#include "epikv/cpu.hpp"
+#include "generate.hpp"
+#include "kv_cache.hpp"
+
+namespace mini {
+
+/// A host of EpiKV in three calls a step: announces the tokens, shows each layer that a score
+/// wants, and moves the cache's rows as the selection says. New tokens keep their logical
+/// positions; the decoder rotates by those and never by slots.
+class evicting_host {
+ public:
+  /// The evictor must know the sequence and outlive the host.
+  evicting_host(epikv::any_evictor& evictor, epikv::sequence_id sequence) noexcept
+      : evictor_{&evictor}, sequence_{sequence} {}
+
+  bool before(std::span<const token> tokens, position, kv_cache&) noexcept {
+    return keep(evictor_->begin_step(sequence_, static_cast<std::int32_t>(tokens.size())));
+  }
+
+  void observe(std::size_t layer, const layer_tap& tap) noexcept {
+    const auto index = static_cast<std::int32_t>(layer);
+    if (!status_.ok() || evictor_->wants(index).empty()) return;
+    const epikv::model_shape& shape = evictor_->shape();
+    const auto rows = static_cast<std::int64_t>(tap.tokens);
+    const auto view = [](std::span<const float> data, std::initializer_list<std::int64_t> extents) {
+      return epikv::tensor_view{data.data(), extents};
+    };
+    keep(evictor_->observe(
+        index, {.hidden_in = view(tap.hidden_in, {rows, shape.hidden}),
+                .hidden_out = view(tap.hidden_out, {rows, shape.hidden}),
+                .keys = view(tap.keys, {rows, shape.kv_heads, shape.head_dim}),
+                .values = view(tap.values, {rows, shape.kv_heads, shape.head_dim}),
+                .queries = view(tap.queries, {rows, shape.query_heads, shape.head_dim})}));
+  }
+
+  bool after(kv_cache& cache) noexcept {
+    if (!status_.ok()) return false;
+    const auto selection = evictor_->select();
+    if (!selection) return keep(selection.status());
+    for (const epikv::sequence_selection& chosen : *selection) {
+      const bool moved = keep(epikv::compact(rows_of(cache, cache.keys(0, 0)), chosen)) &&
+                         keep(epikv::compact(rows_of(cache, cache.values(0, 0)), chosen));
+      if (!moved) return false;
+      for (std::size_t layer = 0; layer < cache.layers(); ++layer) {
+        for (std::size_t head = 0; head < cache.kv_heads(); ++head) {
+          const epikv::group_selection& group =
+              chosen.group(static_cast<std::int32_t>(layer), static_cast<std::int32_t>(head));
+          cache.set_length(layer, head, static_cast<std::size_t>(group.length_after()));
+        }
+      }
+    }
+    return keep(evictor_->commit(*selection));
+  }
+
+  /// The first thing that went wrong.
+  const epikv::status& status() const noexcept { return status_; }
+
+  /// The model's sizes as EpiKV names them.
+  static epikv::model_shape shape_of(const config& c) noexcept {
+    return {.layers = static_cast<std::int32_t>(c.layers),
+            .query_heads = static_cast<std::int32_t>(c.query_heads),
+            .kv_heads = static_cast<std::int32_t>(c.kv_heads),
+            .head_dim = static_cast<std::int32_t>(c.head_dim),
+            .hidden = static_cast<std::int32_t>(c.hidden)};
+  }
+
+  /// The cache's K or V, which begin at `data`, as opaque rows.
+  static epikv::contiguous_cache rows_of(const kv_cache& cache, float* data) noexcept {
+    const auto bytes = [](std::size_t floats) {
+      return static_cast<std::int64_t>(floats * sizeof(float));
+    };
+    return {.data = data,
+            .row_bytes = bytes(cache.head_dim()),
+            .slot_stride = bytes(cache.slot_stride()),
+            .head_stride = bytes(cache.head_stride()),
+            .layer_stride = bytes(cache.layer_stride()),
+            .layers = static_cast<std::int32_t>(cache.layers()),
+            .kv_heads = static_cast<std::int32_t>(cache.kv_heads()),
+            .slots = static_cast<std::int32_t>(cache.capacity())};
+  }
+
+ private:
+  bool keep(const epikv::status& outcome) noexcept {
+    if (status_.ok() && !outcome.ok()) status_ = outcome;
+    return status_.ok();
+  }
+
+  epikv::any_evictor* evictor_;
+  epikv::sequence_id sequence_;
+  epikv::status status_;
+};
+
+}  // namespace mini

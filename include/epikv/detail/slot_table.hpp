@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "epikv/detail/array.hpp"
+#include "epikv/primitives.hpp"
+#include "epikv/score.hpp"
+
+namespace epikv::inline v0::detail {
+
+// What is known of every cached token of one sequence: position[slot] and the scores' columns, for
+// each keep-set group. Follows the cache: append() as tokens arrive, prune() as they leave.
+template <Backend B, std::size_t Columns>
+class slot_table {
+ public:
+  // Sizes for `groups` groups; `widths` are the floats per token of each column and outlive this.
+  [[nodiscard]] status create(B& backend, std::int32_t groups, const std::int32_t* widths,
+                              std::int32_t capacity) noexcept {
+    groups_ = groups;
+    widths_ = widths;
+    EPIKV_RETURN_IF_ERROR(lengths_.grow(static_cast<std::size_t>(groups), "slots"));
+    return reserve(backend, capacity);
+  }
+
+  // Room for `capacity` slots in every group; on failure nothing has changed.
+  [[nodiscard]] status reserve(B& backend, std::int32_t capacity) noexcept {
+    if (capacity <= capacity_) return {};
+    host_array<position> positions;
+    std::array<buffer<float, B>, Columns> columns;
+    EPIKV_RETURN_IF_ERROR(positions.grow(elements(capacity, 1), "slots.positions"));
+    for (std::size_t c = 0; c < Columns; ++c) {
+      EPIKV_RETURN_IF_ERROR(
+          columns[c].grow(backend, elements(capacity, widths_[c]), "slots.columns"));
+    }
+    for (std::int32_t g = 0; g < groups_; ++g) {
+      const auto used = static_cast<std::size_t>(length(g));
+      if (used == 0) continue;
+      std::copy_n(this->positions(g), used, positions.data() + offset(g, capacity, 1));
+      for (std::size_t c = 0; c < Columns; ++c) {
+        const auto width = static_cast<std::size_t>(widths_[c]);
+        if (width == 0) continue;
+        backend.copy(columns[c].data() + offset(g, capacity, widths_[c]),
+                     columns_[c].data() + offset(g, capacity_, widths_[c]),
+                     used * width * sizeof(float));
+      }
+    }
+    positions_ = std::move(positions);
+    columns_ = std::move(columns);
+    capacity_ = capacity;
+    return {};
+  }
+
+  // The `count` tokens from `first` on are cached now; their column entries were written to group
+  // 0 and reach the other groups here. Needs the room.
+  void append(B& backend, std::int32_t first, std::int32_t count) noexcept {
+    const std::int32_t source = length(0);
+    for (std::int32_t g = 0; g < groups_; ++g) {
+      const std::int32_t begin = length(g);
+      for (std::int32_t i = 0; i < count; ++i) positions(g)[begin + i] = position{first + i};
+      if (g > 0) {
+        for (std::size_t c = 0; c < Columns; ++c) {
+          const std::int64_t width = widths_[c];
+          if (width == 0) continue;
+          backend.copy(column(c, g) + begin * width, column(c, 0) + source * width,
+                       static_cast<std::size_t>(count * width) * sizeof(float));
+        }
+      }
+      lengths_[static_cast<std::size_t>(g)] = begin + count;
+    }
+  }
+
+  // Group `g` keeps the slots listed, in this order, as its slots 0, 1, ...
+  void prune(B& backend, std::int32_t g, std::span<const slot> kept) noexcept {
+    position* const p = positions(g);
+    for (std::size_t i = 0; i < kept.size(); ++i) p[i] = p[to_int(kept[i])];
+    for (std::size_t c = 0; c < Columns; ++c) {
+      const std::int64_t bytes =
+          std::int64_t{widths_[c]} * static_cast<std::int64_t>(sizeof(float));
+      if (bytes > 0) backend.run(compact_job{{column(c, g), bytes, bytes}, kept});
+    }
+    lengths_[static_cast<std::size_t>(g)] = static_cast<std::int32_t>(kept.size());
+  }
+
+  void clear() noexcept { std::fill_n(lengths_.data(), lengths_.size(), 0); }
+
+  [[nodiscard]] std::int32_t groups() const noexcept { return groups_; }
+  [[nodiscard]] std::int32_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::int32_t length(std::int32_t g) const noexcept {
+    return lengths_[static_cast<std::size_t>(g)];
+  }
+  [[nodiscard]] std::int32_t longest() const noexcept {
+    return *std::max_element(lengths_.data(), lengths_.data() + lengths_.size());
+  }
+  [[nodiscard]] position* positions(std::int32_t g) noexcept {
+    return positions_.data() + offset(g, capacity_, 1);
+  }
+  [[nodiscard]] const position* positions(std::int32_t g) const noexcept {
+    return positions_.data() + offset(g, capacity_, 1);
+  }
+  // Writes the address of slot 0 of every column of group `g`.
+  void column_pointers(std::int32_t g, float** out) noexcept {
+    for (std::size_t c = 0; c < Columns; ++c) out[c] = column(c, g);
+  }
+  [[nodiscard]] std::size_t bytes() const noexcept {
+    std::size_t total = lengths_.bytes() + positions_.bytes();
+    for (const auto& c : columns_) total += c.bytes();
+    return total;
+  }
+
+ private:
+  [[nodiscard]] std::size_t elements(std::int32_t capacity, std::int32_t width) const noexcept {
+    return static_cast<std::size_t>(groups_) * static_cast<std::size_t>(capacity) *
+           static_cast<std::size_t>(width);
+  }
+  static std::size_t offset(std::int32_t g, std::int32_t capacity, std::int32_t width) noexcept {
+    return static_cast<std::size_t>(g) * static_cast<std::size_t>(capacity) *
+           static_cast<std::size_t>(width);
+  }
+  [[nodiscard]] float* column(std::size_t c, std::int32_t g) noexcept {
+    return columns_[c].data() + offset(g, capacity_, widths_[c]);
+  }
+
+  std::int32_t groups_ = 0;
+  std::int32_t capacity_ = 0;
+  const std::int32_t* widths_ = nullptr;
+  host_array<std::int32_t> lengths_;
+  host_array<position> positions_;
+  std::array<buffer<float, B>, Columns> columns_;
+};
+
+}  // namespace epikv::inline v0::detail

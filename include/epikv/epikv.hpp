@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+/// @file EpiKV: which tokens leave a transformer's KV cache. The one include; needs only a C++20
+/// compiler. Backends are separate headers, e.g. epikv/cpu.hpp.
+
+#include "epikv/any_evictor.hpp"
+#include "epikv/backend.hpp"
+#include "epikv/cache.hpp"
+#include "epikv/dlpack.hpp"
+#include "epikv/evictor.hpp"
+#include "epikv/evictor_options.hpp"
+#include "epikv/index.hpp"
+#include "epikv/layer_band.hpp"
+#include "epikv/make_evictor.hpp"
+#include "epikv/model_shape.hpp"
+#include "epikv/options.hpp"
+#include "epikv/policies/keep_all.hpp"
+#include "epikv/policies/segmented.hpp"
+#include "epikv/policies/top_k.hpp"
+#include "epikv/policies/value_reserve.hpp"
+#include "epikv/policy.hpp"
+#include "epikv/primitives.hpp"
+#include "epikv/score.hpp"
+#include "epikv/scores/blend.hpp"
+#include "epikv/scores/channel_statistic.hpp"
+#include "epikv/scores/epiphany.hpp"
+#include "epikv/scores/none.hpp"
+#include "epikv/scores/random.hpp"
+#include "epikv/scores/relevance.hpp"
+#include "epikv/selection.hpp"
+#include "epikv/signal.hpp"
+#include "epikv/statistics.hpp"
+#include "epikv/status.hpp"
+#include "epikv/tensor_view.hpp"
+#include "epikv/version.hpp"

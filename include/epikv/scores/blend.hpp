@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+#include "epikv/scores/epiphany.hpp"
+#include "epikv/scores/relevance.hpp"
+
+namespace epikv::inline v0 {
+
+/// How query relevance meets the score it accompanies.
+enum class query_mode : std::uint8_t {
+  replace,  ///< relevance alone ranks; the other score is kept for reports
+  add,      ///< standardised score plus weight times standardised relevance
+};
+
+/// EpiKV-Q's score: epiphany and query relevance, each standardised over the cached decode tokens
+/// (sample deviation + 1e-6), replaced or added. One keep-set per sequence. In `replace` mode the
+/// epiphany score cannot change a selection, so its band layers are read only if `track_epiphany`
+/// asks for the number to be reported. Complexity: relevance's. Source: arXiv 2606.26472.
+struct epiphany_with_relevance {
+  using epikv_score = void;
+  using signals =
+      signal_list<signals::hidden_in, signals::hidden_out, signals::keys, signals::queries>;
+  static constexpr granularity finest = granularity::sequence;
+  static constexpr bool frozen = false;
+  static constexpr int column_count = 2;
+
+  epiphany base{};
+  relevance query{};  ///< layer -1: the block after the last layer of band a
+  query_mode mode = query_mode::replace;
+  double weight = 1.0;
+  bool track_epiphany = false;
+
+  [[nodiscard]] bool uses_epiphany() const noexcept {
+    return track_epiphany || mode == query_mode::add;
+  }
+  [[nodiscard]] relevance resolved_query(const model_shape& shape) const noexcept {
+    relevance placed = query;
+    if (placed.layer < 0) {
+      const layer_band a = base.resolved_a(shape);
+      const std::int32_t after = a[a.size() - 1] + 1;
+      placed.layer = after < shape.layers ? after : shape.layers - 1;
+    }
+    return placed;
+  }
+
+  [[nodiscard]] std::int32_t column_width(const model_shape& shape,
+                                          std::int32_t column) const noexcept {
+    if (column == 1) return relevance::column_width(shape, 0);
+    return uses_epiphany() ? 1 : 0;
+  }
+  [[nodiscard]] status check(const model_shape& shape) const noexcept {
+    if (!detail::is_finite(weight)) {
+      return {errc::invalid_argument, "query_weight", detail::short_text{weight},
+              "a finite number"};
+    }
+    EPIKV_RETURN_IF_ERROR(base.check(shape));
+    return query.check(shape);
+  }
+  [[nodiscard]] signal_set wants(const model_shape& shape, std::int32_t layer) const noexcept {
+    const signal_set queried = resolved_query(shape).wants(shape, layer);
+    return uses_epiphany() ? queried | base.wants(shape, layer) : queried;
+  }
+
+  [[nodiscard]] std::int32_t least_recent() const noexcept { return query.least_recent(); }
+
+  template <class B>
+  struct state {
+    epiphany::state<B> base;
+    relevance::state<B> query;
+  };
+
+  template <Backend B>
+  status prepare(B& backend, const model_shape& shape, state<B>& s,
+                 std::int32_t step_tokens) const noexcept {
+    if (uses_epiphany()) {
+      EPIKV_RETURN_IF_ERROR(base.prepare(backend, shape, s.base, step_tokens));
+    }
+    return query.prepare(backend, shape, s.query, step_tokens);
+  }
+
+  template <Backend B>
+  void observe(B& backend, const model_shape& shape, state<B>& s,
+               const observation<signals>& seen) const noexcept {
+    if (uses_epiphany()) {
+      base.observe(backend, shape, s.base, seen.template part<epiphany::signals>(0));
+    }
+    resolved_query(shape).observe(backend, shape, s.query,
+                                  seen.template part<relevance::signals>(1));
+  }
+
+  template <Backend B>
+  void finish(B& backend, const model_shape& shape, state<B>& s, const sequence_progress& progress,
+              token_columns columns, std::int32_t first_slot) const noexcept {
+    if (uses_epiphany()) base.finish(backend, shape, s.base, progress, columns, first_slot);
+    query.finish(backend, shape, s.query, progress, columns.from(1), first_slot);
+  }
+
+  template <Backend B>
+  const float* evaluate(B& backend, const model_shape& shape, state<B>& s,
+                        const evaluation& asked) const noexcept {
+    evaluation queried = asked;
+    queried.columns = asked.columns.from(1);
+    query.evaluate(backend, shape, s.query, queried);
+    backend.run(blend_job{.a = mode == query_mode::add ? asked.columns.at(0, 0) : nullptr,
+                          .b = asked.out,
+                          .weight = static_cast<float>(mode == query_mode::add ? weight : 1.0),
+                          .first = asked.prompt_slots,
+                          .length = asked.length,
+                          .out = asked.out});
+    return asked.out;
+  }
+
+  template <Backend B>
+  static std::size_t state_bytes(const state<B>& s) noexcept {
+    return epiphany::state_bytes(s.base) + relevance::state_bytes(s.query);
+  }
+
+  template <Backend B>
+  static void reset(B& backend, state<B>& s) noexcept {
+    epiphany::reset(backend, s.base);
+    relevance::reset(backend, s.query);
+  }
+
+  static constexpr std::array<std::string_view, 2> part_names{"epiphany", "relevance"};
+
+  /// The raw parts: the epiphany score (absent unless tracked) and the relevance before
+  /// standardisation, a share of attention that sums to 1 over the visible slots.
+  template <Backend B>
+  const float* evaluate_part(B& backend, const model_shape& shape, state<B>& s,
+                             const evaluation& asked, std::size_t part) const noexcept {
+    if (part == 0) return uses_epiphany() ? asked.columns.at(0, 0) : nullptr;
+    evaluation queried = asked;
+    queried.columns = asked.columns.from(1);
+    return query.evaluate(backend, shape, s.query, queried);
+  }
+};
+
+}  // namespace epikv::inline v0
