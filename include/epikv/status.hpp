@@ -146,7 +146,8 @@ class [[nodiscard]] result {
 
   T& operator*() & noexcept { return *value_; }
   const T& operator*() const& noexcept { return *value_; }
-  T&& operator*() && noexcept { return std::move(*value_); }
+  /// By value, so that a loop over `*f()` does not outlive what it runs over.
+  T operator*() && noexcept { return std::move(*value_); }
   T* operator->() noexcept { return &*value_; }
   const T* operator->() const noexcept { return &*value_; }
 

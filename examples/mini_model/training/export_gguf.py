@@ -4,8 +4,8 @@
     python export_gguf.py ledger.pt ledger.gguf
 
 Matrices are stored as float16, norms as float32. The vocabulary has one character per token; the
-space is stored as U+2581, as llama tokenizers do, and the newline ends a text. The same weights give
-the same bytes.
+space is stored as U+2581, as llama tokenizers do, and the newline ends a text. The same weights
+give the same bytes.
 """
 
 import argparse

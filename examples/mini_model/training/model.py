@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A small llama model: RMSNorm, rotary positions on adjacent pairs, grouped-query attention, SwiGLU.
+"""A small llama model: RMSNorm, rotary positions, grouped-query attention and SwiGLU.
 
 Modules carry the names of their tensors in GGUF, so that exporting is a loop over the parameters.
 """
@@ -104,8 +104,11 @@ class Model(nn.Module):
                 nn.init.normal_(parameter, std=deviation)
 
     def forward(self, tokens, visible=None):
-        """Logits [batch, length, vocabulary] of tokens [batch, length]. `visible` [batch, 1, length,
-        length] says which query (row) sees which key (column); None is causal attention."""
+        """Logits [batch, length, vocabulary] of tokens [batch, length].
+
+        `visible` [batch, 1, length, length] says which query (row) sees which key (column); None
+        is causal attention.
+        """
         table = rotary_table(self.config, tokens.shape[1])
         x = self.token_embd(tokens)
         for block in self.blk:
