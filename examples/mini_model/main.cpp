@@ -41,14 +41,16 @@ int complain(const std::string& what) {
 }
 
 void print_head() {
-  fmt::print("{:<28} {:>6} {:>11} {:>10} {:>9} {:>9} {:>9}\n", "preset", "budget", "peak tokens",
-             "peak KiB", "accuracy", "chars", "tokens/s");
+  fmt::print("{:<26} {:>6} {:>11} {:>9} {:>9} {:>7} {:>9} {:>8}\n", "preset", "budget",
+             "peak tokens", "peak KiB", "accuracy", "chars", "tokens/s", "vs full");
 }
 
-void print_line(const std::string& label, const std::string& budget, const mini::arm_result& r) {
-  fmt::print("{:<28} {:>6} {:>11} {:>10.1f} {:>8.1f}% {:>8.1f}% {:>9.0f}\n", label, budget,
+void print_line(const std::string& label, const std::string& budget, const mini::arm_result& r,
+                const mini::arm_result& full) {
+  fmt::print("{:<26} {:>6} {:>11} {:>9.1f} {:>8.1f}% {:>6.1f}% {:>9.0f} {:>7.2f}x\n", label, budget,
              r.peak_tokens, static_cast<double>(r.peak_bytes) / 1024.0, 100.0 * r.accuracy(),
-             100.0 * r.characters, r.tokens_per_second());
+             100.0 * r.characters, r.tokens_per_second(),
+             r.tokens_per_second() / full.tokens_per_second());
   std::fflush(stdout);
 }
 
@@ -80,13 +82,13 @@ int main(int argc, char** argv) {
   print_head();
   const auto full = mini::run_arm(*loaded, {"none", "none", ""}, 1 << 20, problems);
   if (!full) return complain(full.error());
-  print_line("none (full cache)", "-", *full);
+  print_line("none (full cache)", "-", *full, *full);
   std::string last_text;
   for (const std::int32_t budget : asked->budgets) {
     for (const mini::arm& each : arms) {
       const auto found = mini::run_arm(*loaded, each, budget, problems);
       if (!found) return complain(found.error());
-      print_line(each.label, std::to_string(budget), *found);
+      print_line(each.label, std::to_string(budget), *found, *full);
       last_text = found->first_text;
     }
   }
