@@ -29,6 +29,7 @@ class evictor_interface {
   virtual const model_shape& shape() const noexcept = 0;
   virtual const evictor_options& options() const noexcept = 0;
   virtual signal_set wants(std::int32_t layer) const noexcept = 0;
+  virtual row_cadence cadence(signal_id id) const noexcept = 0;
   virtual status add(sequence_id sequence, const sequence_options& wanted) noexcept = 0;
   virtual status remove(sequence_id sequence) noexcept = 0;
   virtual status reset(sequence_id sequence) noexcept = 0;
@@ -64,6 +65,7 @@ class evictor_holder final : public evictor_interface {
   const model_shape& shape() const noexcept override { return held_.shape(); }
   const evictor_options& options() const noexcept override { return held_.options(); }
   signal_set wants(std::int32_t layer) const noexcept override { return held_.wants(layer); }
+  row_cadence cadence(signal_id id) const noexcept override { return held_.cadence(id); }
   status add(sequence_id sequence, const sequence_options& wanted) noexcept override {
     return held_.add(sequence, wanted);
   }
@@ -119,6 +121,7 @@ class any_evictor {
   [[nodiscard]] const model_shape& shape() const noexcept { return held_->shape(); }
   [[nodiscard]] const evictor_options& options() const noexcept { return held_->options(); }
   [[nodiscard]] signal_set wants(std::int32_t layer) const noexcept { return held_->wants(layer); }
+  [[nodiscard]] row_cadence cadence(signal_id id) const noexcept { return held_->cadence(id); }
 
   [[nodiscard]] status add(sequence_id sequence, std::int32_t prompt_length) noexcept {
     return held_->add(sequence, {.prompt_length = prompt_length});
@@ -145,12 +148,20 @@ class any_evictor {
     return begin_step({step_sequence{sequence, new_tokens}});
   }
 
-  [[nodiscard]] status observe(std::int32_t layer, const layer_signals& given) noexcept {
+  [[nodiscard]] EPIKV_ALWAYS_INLINE status observe(std::int32_t layer,
+                                                   const layer_signals& given) noexcept {
     if (held_->skips(layer)) return {};
     return held_->observe(layer, given);
   }
-  [[nodiscard]] status observe(std::int32_t layer, const tensor_view& hidden_in,
-                               const tensor_view& hidden_out) noexcept {
+  // Views made at the call cost nothing for a layer no score wants; see evictor::observe().
+  [[nodiscard]] EPIKV_ALWAYS_INLINE status observe(std::int32_t layer,
+                                                   layer_signals&& given) noexcept {
+    if (held_->skips(layer)) return {};
+    const layer_signals copy = given;
+    return held_->observe(layer, copy);
+  }
+  [[nodiscard]] EPIKV_ALWAYS_INLINE status observe(std::int32_t layer, const tensor_view& hidden_in,
+                                                   const tensor_view& hidden_out) noexcept {
     if (held_->skips(layer)) return {};
     return held_->observe(layer, {.hidden_in = hidden_in, .hidden_out = hidden_out});
   }

@@ -78,6 +78,9 @@ class evictor {
                                                 : signal_set{};
   }
 
+  /// Which tokens' rows of a signal the scores together read, on the layers where it is wanted;
+  /// rows of other tokens may be left out. O(layers).
+  [[nodiscard]] row_cadence cadence(signal_id id) const noexcept;
   /// wants(layer) of every layer; empty in an evictor whose check() fails.
   [[nodiscard]] std::span<const signal_set> wants_table() const noexcept {
     return wants_.first(static_cast<std::size_t>(wanted_layers_));
@@ -119,18 +122,23 @@ class evictor {
   /// several times for one layer with different tokens. Signals that are not wanted are not looked
   /// at. Errors: wrong_order; invalid_argument; missing_signal; wrong_shape; wrong_dtype;
   /// wrong_stride; wrong_device. A layer no score wants returns at once.
-  [[nodiscard]] status observe(std::int32_t layer, const layer_signals& given) noexcept {
-    if (layer >= 0 && layer < wanted_layers_ && wants_[static_cast<std::size_t>(layer)].empty()) {
-      return {};
-    }
+  [[nodiscard]] EPIKV_ALWAYS_INLINE status observe(std::int32_t layer,
+                                                   const layer_signals& given) noexcept {
+    if (skips(layer)) return {};
     return observe_wanted(layer, given);
   }
+  /// The same for views made at the call, which cost nothing for a layer no score wants: only the
+  /// copy's address is handed on, so the views themselves need not be in memory.
+  [[nodiscard]] EPIKV_ALWAYS_INLINE status observe(std::int32_t layer,
+                                                   layer_signals&& given) noexcept {
+    if (skips(layer)) return {};
+    const layer_signals copy = given;
+    return observe_wanted(layer, copy);
+  }
   /// The short form, for scores that read hidden states alone.
-  [[nodiscard]] status observe(std::int32_t layer, const tensor_view& hidden_in,
-                               const tensor_view& hidden_out) noexcept {
-    if (layer >= 0 && layer < wanted_layers_ && wants_[static_cast<std::size_t>(layer)].empty()) {
-      return {};
-    }
+  [[nodiscard]] EPIKV_ALWAYS_INLINE status observe(std::int32_t layer, const tensor_view& hidden_in,
+                                                   const tensor_view& hidden_out) noexcept {
+    if (skips(layer)) return {};
     return observe_wanted(layer, {.hidden_in = hidden_in, .hidden_out = hidden_out});
   }
 
@@ -167,6 +175,9 @@ class evictor {
   // Addresses of slot 0 of every column; one spare so that no score may have columns at all.
   using column_array = std::array<float*, set::columns + 1>;
 
+  [[nodiscard]] bool skips(std::int32_t layer) const noexcept {
+    return layer >= 0 && layer < wanted_layers_ && wants_[static_cast<std::size_t>(layer)].empty();
+  }
   [[nodiscard]] status set_up() noexcept;
   [[nodiscard]] status check_recent(std::int32_t budget) const noexcept;
   [[nodiscard]] status observe_wanted(std::int32_t layer, const layer_signals& given) noexcept;
@@ -238,4 +249,7 @@ class evictor {
 
 }  // namespace epikv::inline v0
 
-#include "epikv/detail/evictor_members.hpp"
+#include "epikv/detail/evictor_reports.hpp"
+#include "epikv/detail/evictor_selection.hpp"
+#include "epikv/detail/evictor_sequences.hpp"
+#include "epikv/detail/evictor_step.hpp"

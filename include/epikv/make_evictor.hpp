@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <memory>
 #include <new>
 #include <string_view>
@@ -24,47 +25,105 @@ struct preset_info {
 
 namespace detail {
 
-inline constexpr unsigned topics_none = topic_common;
-inline constexpr unsigned topics_streaming = topic_common | topic_keep_sets;
-inline constexpr unsigned topics_random = topic_common | topic_seed | topic_keep_sets;
-inline constexpr unsigned topics_random_head = topic_common | topic_seed;
+// Which score and policy a preset is made of.
+enum class preset_kind : std::uint8_t {
+  query,
+  segments,
+  flat,
+  key_variance,
+  value_variance,
+  newest,
+  drawn,
+  everything,
+};
+
+// A preset: what it is made of, the topics of the settings it understands, its own defaults.
+struct preset_entry {
+  preset_info info;
+  preset_kind kind;
+  unsigned topics;
+  void (*set_defaults)(preset_settings&) noexcept;
+};
+
+template <unsigned Topics>
+constexpr preset_entry make_preset(std::string_view name, std::string_view summary,
+                                   preset_kind kind,
+                                   void (*set_defaults)(preset_settings&) noexcept) noexcept {
+  return {{name, summary, known_options<Topics>()}, kind, Topics, set_defaults};
+}
+
 inline constexpr unsigned topics_statistic = topic_common | topic_keep_sets | topic_window;
 inline constexpr unsigned topics_flat = topics_statistic | topic_epiphany | topic_reserve;
 inline constexpr unsigned topics_seg = topics_flat | topic_segments;
-inline constexpr unsigned topics_q =
-    topic_common | topic_window | topic_epiphany | topic_reserve | topic_segments | topic_query;
+// One layer's relevance serves one keep-set, so there is no choice of keep-sets.
+inline constexpr unsigned topics_q = (topics_seg | topic_query) & ~unsigned{topic_keep_sets};
+
+inline void act_every_token(preset_settings& s) noexcept { s.evictor.tau = 1; }
+
+inline constexpr std::array preset_table{
+    make_preset<topics_q>(
+        "epikv-q", "EpiKV-Seg with fill, ranked by the last queries' relevance: the default",
+        preset_kind::query, [](preset_settings& s) noexcept { s.tiers.fill = true; }),
+    make_preset<topics_seg>("epikv-seg", "epiphany score under segment tiers by key variance",
+                            preset_kind::segments, [](preset_settings&) noexcept {}),
+    make_preset<topics_flat>("epikv-flat", "epiphany score, flat top-k", preset_kind::flat,
+                             act_every_token),
+    make_preset<topics_statistic>("key-variance", "rolling mean of the keys' variance, flat top-k",
+                                  preset_kind::key_variance, act_every_token),
+    make_preset<topics_statistic>("value-variance",
+                                  "rolling mean of the values' variance, flat top-k",
+                                  preset_kind::value_variance, act_every_token),
+    make_preset<topic_common | topic_keep_sets>(
+        "streaming", "StreamingLLM: four sinks and the newest tokens", preset_kind::newest,
+        [](preset_settings& s) noexcept {
+          s.evictor.tau = 1;
+          s.evictor.sinks = 4;
+          s.evictor.protect_prompt = false;
+        }),
+    make_preset<topic_common | topic_seed | topic_keep_sets>(
+        "random", "seeded uniform draws, one keep-set per sequence", preset_kind::drawn,
+        [](preset_settings&) noexcept {}),
+    make_preset<topic_common | topic_seed>(
+        "random-head", "seeded uniform draws, one keep-set per layer and KV head",
+        preset_kind::drawn,
+        [](preset_settings& s) noexcept { s.evictor.keep_sets = granularity::kv_head; }),
+    make_preset<topic_common>("none", "nothing is evicted", preset_kind::everything,
+                              [](preset_settings&) noexcept {}),
+};
+
+// The names of all presets, separated by ", ", as text that lives for ever.
+inline constexpr auto preset_name_text = [] {
+  constexpr std::size_t size = [] {
+    std::size_t total = 0;
+    for (const preset_entry& each : preset_table) total += each.info.name.size() + 2;
+    return total;
+  }();
+  std::array<char, size> text{};
+  std::size_t at = 0;
+  for (const preset_entry& each : preset_table) {
+    if (at > 0) text[at++] = ',', text[at++] = ' ';
+    for (const char c : each.info.name) text[at++] = c;
+  }
+  return text;
+}();
 
 }  // namespace detail
 
 /// The presets of make_evictor(), the default first.
-inline constexpr std::array<preset_info, 9> presets{{
-    {"epikv-q", "EpiKV-Seg with fill, ranked by the last queries' relevance: the default",
-     detail::known_options<detail::topics_q>()},
-    {"epikv-seg", "epiphany score under segment tiers by key variance",
-     detail::known_options<detail::topics_seg>()},
-    {"epikv-flat", "epiphany score, flat top-k", detail::known_options<detail::topics_flat>()},
-    {"key-variance", "rolling mean of the keys' variance, flat top-k",
-     detail::known_options<detail::topics_statistic>()},
-    {"value-variance", "rolling mean of the values' variance, flat top-k",
-     detail::known_options<detail::topics_statistic>()},
-    {"streaming", "StreamingLLM: four sinks and the newest tokens",
-     detail::known_options<detail::topics_streaming>()},
-    {"random", "seeded uniform draws, one keep-set per sequence",
-     detail::known_options<detail::topics_random>()},
-    {"random-head", "seeded uniform draws, one keep-set per layer and KV head",
-     detail::known_options<detail::topics_random_head>()},
-    {"none", "nothing is evicted", detail::known_options<detail::topics_none>()},
-}};
+inline constexpr auto presets = [] {
+  std::array<preset_info, detail::preset_table.size()> all{};
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = detail::preset_table[i].info;
+  return all;
+}();
 
 /// The names of all presets, separated by ", ".
-inline constexpr std::string_view preset_names =
-    "epikv-q, epikv-seg, epikv-flat, key-variance, value-variance, streaming, random, random-head, "
-    "none";
+inline constexpr std::string_view preset_names{detail::preset_name_text.data(),
+                                               detail::preset_name_text.size() - 2};
 
 namespace detail {
 
 template <Backend B, class S, class P>
-result<any_evictor> build(const model_shape& shape, S score, P policy, B&& backend,
+result<any_evictor> build(const model_shape& shape, S score, P policy, B backend,
                           const evictor_options& options) noexcept {
   using holder = evictor_holder<S, P, B>;
   std::unique_ptr<holder> made{new (std::nothrow) holder{shape, std::move(score), std::move(policy),
@@ -82,64 +141,34 @@ result<any_evictor> build(const model_shape& shape, S score, P policy, B&& backe
 template <Backend B>
 [[nodiscard]] result<any_evictor> make_evictor(std::string_view name, const model_shape& shape,
                                                const option_list& options, B backend) noexcept {
-  using namespace detail;
-  const preset_info* preset = nullptr;
-  for (const preset_info& each : presets) {
-    if (each.name == name) preset = &each;
+  const detail::preset_entry* preset = nullptr;
+  for (const detail::preset_entry& each : detail::preset_table) {
+    if (each.info.name == name) preset = &each;
   }
   if (preset == nullptr) return status{errc::unknown_name, "name", name, preset_names};
 
-  preset_settings s;
-  unsigned topics = topics_none;
-  if (name == "epikv-q") {
-    topics = topics_q;
-    s.tiers.fill = true;
-  } else if (name == "epikv-seg") {
-    topics = topics_seg;
-  } else if (name == "epikv-flat") {
-    topics = topics_flat;
-    s.evictor.tau = 1;
-  } else if (name == "key-variance" || name == "value-variance") {
-    topics = topics_statistic;
-    s.evictor.tau = 1;
-  } else if (name == "streaming") {
-    topics = topics_streaming;
-    s.evictor.tau = 1;
-    s.evictor.sinks = 4;
-    s.evictor.protect_prompt = false;
-  } else if (name == "random") {
-    topics = topics_random;
-  } else if (name == "random-head") {
-    topics = topics_random_head;
-    s.evictor.keep_sets = granularity::kv_head;
-  }
-  EPIKV_RETURN_IF_ERROR(apply_options(options, topics, preset->options, s));
-
+  detail::preset_settings s;
+  preset->set_defaults(s);
+  EPIKV_RETURN_IF_ERROR(detail::apply_options(options, preset->topics, preset->info.options, s));
   s.scored.base.window = s.window;
+
+  const auto build = [&](auto score, auto policy) noexcept {
+    return detail::build(shape, std::move(score), std::move(policy), std::move(backend), s.evictor);
+  };
   const segmented tiered{.tiers = s.tiers, .reserve = s.reserve};
-  if (name == "epikv-q") {
-    return build(shape, s.scored, tiered, std::move(backend), s.evictor);
+  switch (preset->kind) {
+    case detail::preset_kind::query: return build(s.scored, tiered);
+    case detail::preset_kind::segments: return build(s.scored.base, tiered);
+    case detail::preset_kind::flat: return build(s.scored.base, top_k{s.reserve});
+    case detail::preset_kind::key_variance:
+      return build(key_statistic{.window = s.window}, top_k{});
+    case detail::preset_kind::value_variance:
+      return build(value_statistic{.window = s.window}, top_k{});
+    case detail::preset_kind::newest: return build(no_score{}, top_k{});
+    case detail::preset_kind::drawn: return build(random_score{s.seed}, top_k{});
+    case detail::preset_kind::everything: break;
   }
-  if (name == "epikv-seg") {
-    return build(shape, s.scored.base, tiered, std::move(backend), s.evictor);
-  }
-  if (name == "epikv-flat") {
-    return build(shape, s.scored.base, top_k{s.reserve}, std::move(backend), s.evictor);
-  }
-  if (name == "key-variance") {
-    return build(shape, key_statistic{.window = s.window}, top_k{}, std::move(backend), s.evictor);
-  }
-  if (name == "value-variance") {
-    return build(shape, value_statistic{.window = s.window}, top_k{}, std::move(backend),
-                 s.evictor);
-  }
-  if (name == "streaming") {
-    return build(shape, no_score{}, top_k{}, std::move(backend), s.evictor);
-  }
-  if (name == "none") {
-    return build(shape, no_score{}, keep_all{}, std::move(backend), s.evictor);
-  }
-  return build(shape, random_score{s.seed}, top_k{}, std::move(backend), s.evictor);
+  return build(no_score{}, keep_all{});
 }
 
 }  // namespace epikv::inline v0

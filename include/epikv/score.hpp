@@ -110,7 +110,8 @@ struct evaluation {
 ///  (5) `column_count`, and `column_width(shape, c)`: floats stored per cached token;
 ///  (6) `check(shape)`: ok when the parameters fit the model;
 ///  (7) `wants(shape, layer)`: the signals it reads there, a subset of `signals`;
-///  (8) `least_recent()`: the shortest recent window it can work under, in tokens.
+///  (8) `least_recent()`: the shortest recent window it can work under, in tokens;
+///  (9) `cadence(signal)`: which tokens' rows of a signal it reads.
 ///
 /// Semantics: (1) deterministic: the same inputs give the same bits; (2) a sequence's numbers do
 /// not depend on other sequences; (3) `check` and `wants` are pure; (4) a token that was not
@@ -120,7 +121,7 @@ struct evaluation {
 /// Not required: that every layer is shown, in one call per step or at all.
 /// Smallest model: scores/none.hpp.
 template <class S>
-concept Score = requires(const S& s, const model_shape& shape, std::int32_t i) {
+concept Score = requires(const S& s, const model_shape& shape, std::int32_t i, signal_id id) {
   typename S::epikv_score;                                              // (1)
   { S::signals::set } -> std::convertible_to<signal_set>;               // (2)
   { S::finest } -> std::convertible_to<granularity>;                    // (3)
@@ -130,6 +131,7 @@ concept Score = requires(const S& s, const model_shape& shape, std::int32_t i) {
   { s.check(shape) } noexcept -> std::same_as<status>;                  // (6)
   { s.wants(shape, i) } noexcept -> std::same_as<signal_set>;           // (7)
   { s.least_recent() } noexcept -> std::same_as<std::int32_t>;          // (8)
+  { s.cadence(id) } noexcept -> std::same_as<row_cadence>;              // (9)
 };
 
 /// @concept ScoreOn

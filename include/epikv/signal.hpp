@@ -50,6 +50,14 @@ class signal_set {
   std::uint8_t bits_ = 0;
 };
 
+/// Which tokens' rows of a signal a score reads; the others may be left out or hold anything,
+/// without a change to any selection. In ascending order of demand.
+enum class row_cadence : std::uint8_t {
+  last_tokens,    ///< the newest `least_recent()` tokens when an eviction is decided
+  decode_tokens,  ///< the prompt's last token and every decode token
+  every_token,
+};
+
 /// What the host has of one layer in one step. Rows are tokens. Leave out what no score wants:
 /// `evictor::wants(layer)` tells. All views given must have the same number of rows.
 struct layer_signals {

@@ -87,9 +87,14 @@ class [[nodiscard]] status {
 
   [[nodiscard]] errc code() const noexcept { return code_; }
   /// The argument at fault, e.g. "hidden_out"; empty on success.
-  [[nodiscard]] std::string_view argument() const noexcept { return argument_; }
-  [[nodiscard]] std::string_view got() const noexcept { return got_.text.view(); }
+  [[nodiscard]] std::string_view argument() const noexcept {
+    return ok() ? std::string_view{} : argument_;
+  }
+  [[nodiscard]] std::string_view got() const noexcept {
+    return ok() ? std::string_view{} : got_.text.view();
+  }
   [[nodiscard]] std::string_view expected() const noexcept {
+    if (ok()) return {};
     return static_expected_.empty() ? expected_.text.view() : static_expected_;
   }
 

@@ -46,48 +46,57 @@ class tensor_view {
   using extents = std::array<std::int64_t, max_rank>;
 
   /// Not given.
-  constexpr tensor_view() noexcept {}
+  // Field by field: arrays that are cleared as a whole stay in memory (see EPIKV_ALWAYS_INLINE).
+  EPIKV_ALWAYS_INLINE constexpr tensor_view() noexcept {
+    shape_[0] = shape_[1] = shape_[2] = shape_[3] = 0;
+    strides_[0] = strides_[1] = strides_[2] = strides_[3] = 0;
+  }
 
   /// A view of `shape` over `data` with row-major strides.
-  tensor_view(const void* data, dtype type, std::initializer_list<std::int64_t> shape,
-              device where = {}, std::int64_t byte_offset = 0) noexcept
+  EPIKV_ALWAYS_INLINE tensor_view(const void* data, dtype type,
+                                  std::initializer_list<std::int64_t> shape, device where = {},
+                                  std::int64_t byte_offset = 0) noexcept
       : tensor_view{data, type, shape, {}, where, byte_offset} {}
 
   /// A view of `shape` with `strides` in elements; empty strides mean row-major. A rank over
   /// `max_rank` or strides of another rank are kept as an invalid rank that every use refuses.
-  tensor_view(const void* data, dtype type, std::initializer_list<std::int64_t> shape,
-              std::initializer_list<std::int64_t> strides, device where = {},
-              std::int64_t byte_offset = 0) noexcept
+  EPIKV_ALWAYS_INLINE tensor_view(const void* data, dtype type,
+                                  std::initializer_list<std::int64_t> shape,
+                                  std::initializer_list<std::int64_t> strides, device where = {},
+                                  std::int64_t byte_offset = 0) noexcept
       : tensor_view{data,
                     type,
                     static_cast<int>(shape.size()),
                     shape.begin(),
-                    strides.size() == 0 ? nullptr : strides.begin(),
+                    strides.size() == shape.size() ? strides.begin() : nullptr,
                     where,
                     byte_offset} {
     if (strides.size() != 0 && strides.size() != shape.size()) rank_ = invalid_rank;
   }
 
   /// The form for extents known only at run time: `rank` extents, `rank` strides or null.
-  tensor_view(const void* data, dtype type, int rank, const std::int64_t* shape,
-              const std::int64_t* strides, device where = {}, std::int64_t byte_offset = 0) noexcept
+  EPIKV_ALWAYS_INLINE tensor_view(const void* data, dtype type, int rank,
+                                  const std::int64_t* shape, const std::int64_t* strides,
+                                  device where = {}, std::int64_t byte_offset = 0) noexcept
       : data_{data}, byte_offset_{byte_offset}, device_{where}, dtype_{type} {
-    if (rank < 0 || rank > max_rank) {
-      rank_ = invalid_rank;
-      return;
-    }
-    rank_ = static_cast<std::int8_t>(rank);
-    std::int64_t compact = 1;
-    for (int axis = rank - 1; axis >= 0; --axis) {
-      const auto i = static_cast<std::size_t>(axis);
-      shape_[i] = shape[i];
-      strides_[i] = strides == nullptr ? compact : strides[i];
-      compact *= shape[i] > 0 ? shape[i] : 1;
-    }
+    const bool valid = rank >= 0 && rank <= max_rank;
+    const bool strided = valid && strides != nullptr;
+    rank_ = valid ? static_cast<std::int8_t>(rank) : invalid_rank;
+    // Axis by axis: a loop would keep the arrays in memory (see EPIKV_ALWAYS_INLINE). An axis
+    // beyond the rank has one element.
+    shape_[0] = valid && rank > 0 ? shape[0] : 1;
+    shape_[1] = valid && rank > 1 ? shape[1] : 1;
+    shape_[2] = valid && rank > 2 ? shape[2] : 1;
+    shape_[3] = valid && rank > 3 ? shape[3] : 1;
+    strides_[3] = strided && rank > 3 ? strides[3] : 1;
+    strides_[2] = strided && rank > 2 ? strides[2] : span_of(3);
+    strides_[1] = strided && rank > 1 ? strides[1] : span_of(2);
+    strides_[0] = strided && rank > 0 ? strides[0] : span_of(1);
   }
 
   /// Floats on the CPU, row-major.
-  tensor_view(const float* data, std::initializer_list<std::int64_t> shape) noexcept
+  EPIKV_ALWAYS_INLINE tensor_view(const float* data,
+                                  std::initializer_list<std::int64_t> shape) noexcept
       : tensor_view{data, dtype::f32, shape} {}
 
   [[nodiscard]] bool given() const noexcept { return data_ != nullptr; }
@@ -111,13 +120,21 @@ class tensor_view {
  private:
   static constexpr std::int8_t invalid_rank = -1;
 
+  // Elements from one entry of the axis before `axis` to the next in row-major order. Wraps for
+  // extents that no memory has, which the checks refuse.
+  [[nodiscard]] EPIKV_ALWAYS_INLINE std::int64_t span_of(std::size_t axis) const noexcept {
+    const std::int64_t extent = shape_[axis] > 0 ? shape_[axis] : 1;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(extent) *
+                                     static_cast<std::uint64_t>(strides_[axis]));
+  }
+
   const void* data_ = nullptr;
-  std::int64_t byte_offset_;
+  std::int64_t byte_offset_ = 0;
   extents shape_;
   extents strides_;
-  epikv::device device_;
-  dtype dtype_;
-  std::int8_t rank_;
+  epikv::device device_{};
+  dtype dtype_ = dtype::f32;
+  std::int8_t rank_ = 0;
 };
 
 namespace detail {

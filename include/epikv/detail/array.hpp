@@ -94,7 +94,7 @@ template <class T>
 class host_array {
  public:
   [[nodiscard]] status grow(std::size_t size, const char* what) noexcept {
-    return storage_.grow(memory_, size, what);
+    return storage_.grow(memory(), size, what);
   }
   // Room for at least `size`, growing by half so that repeated calls are amortised.
   [[nodiscard]] status grow_amortised(std::size_t size, const char* what) noexcept {
@@ -113,7 +113,10 @@ class host_array {
   }
 
  private:
-  inline static host_memory memory_{};
+  static host_memory& memory() noexcept {
+    static host_memory shared;
+    return shared;
+  }
   buffer<T, host_memory> storage_;
 };
 

@@ -22,3 +22,12 @@
 #else
 #define EPIKV_HOST_DEVICE
 #endif
+
+// Marks what a host calls for every layer of every step. Once inlined, the views it made for a layer
+// that no score wants are plain values nobody reads, and the compiler drops them; the optimiser's
+// own budget would leave them calls.
+#if defined(__GNUC__)
+#define EPIKV_ALWAYS_INLINE __attribute__((always_inline))
+#else
+#define EPIKV_ALWAYS_INLINE
+#endif

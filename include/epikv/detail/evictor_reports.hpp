@@ -24,6 +24,18 @@ evaluation evictor<S, P, B>::ask(record& r, std::int32_t g, std::size_t i,
 }
 
 template <class S, class P, class B>
+row_cadence evictor<S, P, B>::cadence(signal_id id) const noexcept {
+  row_cadence most = row_cadence::last_tokens;
+  detail::for_each_index<set::size>([&](auto i) noexcept {
+    const auto& score = std::get<i>(scores_);
+    for (std::int32_t layer = 0; layer < wanted_layers_; ++layer) {
+      if (score.wants(shape_, layer).contains(id)) most = std::max(most, score.cadence(id));
+    }
+  });
+  return most;
+}
+
+template <class S, class P, class B>
 result<std::int32_t> evictor<S, P, B>::length(sequence_id sequence,
                                               std::int32_t group) const noexcept {
   const result<const record*> found = find(sequence, group);

@@ -66,6 +66,10 @@ struct epiphany_with_relevance {
   }
 
   [[nodiscard]] std::int32_t least_recent() const noexcept { return query.least_recent(); }
+  static row_cadence cadence(signal_id id) noexcept {
+    const bool hidden = id == signal_id::hidden_in || id == signal_id::hidden_out;
+    return hidden ? epiphany::cadence(id) : relevance::cadence(id);
+  }
 
   template <class B>
   struct state {

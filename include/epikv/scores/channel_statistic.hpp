@@ -42,6 +42,9 @@ struct channel_statistic {
   }
 
   static std::int32_t least_recent() noexcept { return 0; }
+  [[nodiscard]] row_cadence cadence(signal_id) const noexcept {
+    return window > 0 ? row_cadence::decode_tokens : row_cadence::every_token;
+  }
 
   template <class B>
   struct state {

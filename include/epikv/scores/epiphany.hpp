@@ -86,6 +86,7 @@ struct epiphany {
   }
 
   static std::int32_t least_recent() noexcept { return 0; }
+  static row_cadence cadence(signal_id) noexcept { return row_cadence::decode_tokens; }
 
   // One band of one sequence.
   template <class B>

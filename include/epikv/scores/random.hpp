@@ -26,6 +26,7 @@ struct random_score {
   static signal_set wants(const model_shape&, std::int32_t) noexcept { return {}; }
 
   static std::int32_t least_recent() noexcept { return 0; }
+  static row_cadence cadence(signal_id) noexcept { return row_cadence::last_tokens; }
 
   template <Backend B>
   static status prepare(B&, const model_shape&, state<B>&, std::int32_t) noexcept {

@@ -58,6 +58,9 @@ struct relevance {
 
   /// The window's own tokens must still be cached when it is read.
   [[nodiscard]] std::int32_t least_recent() const noexcept { return window; }
+  static row_cadence cadence(signal_id id) noexcept {
+    return id == signal_id::queries ? row_cadence::last_tokens : row_cadence::every_token;
+  }
 
   template <class B>
   struct state {
