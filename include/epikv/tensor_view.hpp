@@ -38,8 +38,8 @@ struct device {
 
 /// A read-only view of up to four dimensions of someone else's memory: pointer, byte offset, dtype,
 /// extents, strides in elements, device. Owns nothing and checks nothing until it is used; any
-/// strides are allowed, rows need not be contiguous. An empty view (no data) stands for "not
-/// given".
+/// strides are allowed, rows need not be contiguous. A default-constructed view stands for
+/// "not given".
 class tensor_view {
  public:
   static constexpr int max_rank = 4;
@@ -75,9 +75,9 @@ class tensor_view {
   }
 
   /// The form for extents known only at run time: `rank` extents, `rank` strides or null.
-  EPIKV_ALWAYS_INLINE tensor_view(const void* data, dtype type, int rank,
-                                  const std::int64_t* shape, const std::int64_t* strides,
-                                  device where = {}, std::int64_t byte_offset = 0) noexcept
+  EPIKV_ALWAYS_INLINE tensor_view(const void* data, dtype type, int rank, const std::int64_t* shape,
+                                  const std::int64_t* strides, device where = {},
+                                  std::int64_t byte_offset = 0) noexcept
       : data_{data}, byte_offset_{byte_offset}, device_{where}, dtype_{type} {
     const bool valid = rank >= 0 && rank <= max_rank;
     const bool strided = valid && strides != nullptr;
@@ -99,7 +99,9 @@ class tensor_view {
                                   std::initializer_list<std::int64_t> shape) noexcept
       : tensor_view{data, dtype::f32, shape} {}
 
-  [[nodiscard]] bool given() const noexcept { return data_ != nullptr; }
+  /// False for a default-constructed view. A view of no rows is given, whatever its address.
+  [[nodiscard]] bool given() const noexcept { return data_ != nullptr || rank_ != 0; }
+  [[nodiscard]] const void* data() const noexcept { return data_; }
   /// Address of element 0: data plus byte offset.
   [[nodiscard]] const std::byte* origin() const noexcept {
     return static_cast<const std::byte*>(data_) + byte_offset_;
@@ -162,6 +164,11 @@ inline status check_addressing(const char* name, const tensor_view& view) noexce
   }
   if (view.byte_offset() < 0) {
     return {errc::wrong_stride, name, short_text{"byte offset ", view.byte_offset()}, "0 or more"};
+  }
+  bool empty = false;
+  for (int axis = 0; axis < view.rank(); ++axis) empty = empty || view.extent(axis) == 0;
+  if (view.data() == nullptr && !empty) {
+    return {errc::invalid_argument, name, "a null address", "the address of the first row"};
   }
   const auto address = reinterpret_cast<std::uintptr_t>(view.origin());
   if (address % static_cast<std::uintptr_t>(size_of(view.type())) != 0) {

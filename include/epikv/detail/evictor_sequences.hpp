@@ -114,7 +114,7 @@ status evictor<S, P, B>::reserve(record& r, std::int32_t capacity,
   EPIKV_RETURN_IF_ERROR(detail::first_error<set::size>([&](auto i) noexcept {
     return std::get<i>(scores_).prepare(backend_, shape_, std::get<i>(r.states), step_tokens);
   }));
-  EPIKV_RETURN_IF_ERROR(r.slots.reserve(backend_, capacity));
+  EPIKV_RETURN_IF_ERROR(r.slots.reserve(backend_, capacity, r.step_tokens));
   if (!P::evicts) return {};
   EPIKV_RETURN_IF_ERROR(r.reserve_selection(capacity));
   return reserve_scratch(capacity);

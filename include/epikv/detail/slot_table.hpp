@@ -23,11 +23,12 @@ class slot_table {
     groups_ = groups;
     widths_ = widths;
     EPIKV_RETURN_IF_ERROR(lengths_.grow(static_cast<std::size_t>(groups), "slots"));
-    return reserve(backend, capacity);
+    return reserve(backend, capacity, 0);
   }
 
-  // Room for `capacity` slots in every group; on failure nothing has changed.
-  [[nodiscard]] status reserve(B& backend, std::int32_t capacity) noexcept {
+  // Room for `capacity` slots in every group; on failure nothing has changed. Entries of `pending`
+  // tokens behind each group's length are in use too: those of a step still open.
+  [[nodiscard]] status reserve(B& backend, std::int32_t capacity, std::int32_t pending) noexcept {
     if (capacity <= capacity_) return {};
     host_array<position> positions;
     std::array<buffer<float, B>, Columns> columns;
@@ -37,9 +38,9 @@ class slot_table {
           columns[c].grow(backend, elements(capacity, widths_[c]), "slots.columns"));
     }
     for (std::int32_t g = 0; g < groups_; ++g) {
-      const auto used = static_cast<std::size_t>(length(g));
+      const auto used = static_cast<std::size_t>(length(g) + pending);
       if (used == 0) continue;
-      std::copy_n(this->positions(g), used, positions.data() + offset(g, capacity, 1));
+      std::copy_n(this->positions(g), length(g), positions.data() + offset(g, capacity, 1));
       for (std::size_t c = 0; c < Columns; ++c) {
         const auto width = static_cast<std::size_t>(widths_[c]);
         if (width == 0) continue;
