@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// expect: a score must model epikv::ScoreOn for this backend: epikv/score.hpp lists what it needs
+#include "../concepts/archetypes.hpp"
+
+struct score : epikv_test::minimal_score {
+#ifdef EPIKV_EXPECT_FAIL
+  using state_bytes = void;
+#endif
+};
+
+bool build(const epikv::model_shape& shape) {
+  const epikv::evictor<score, epikv::top_k, epikv::cpu_backend> evictor{shape, {}, {}, {}};
+  return evictor.check().ok();
+}
