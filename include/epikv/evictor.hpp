@@ -185,7 +185,10 @@ class evictor {
                                                    const layer_signals& given) const noexcept;
   [[nodiscard]] status reserve(record& r, std::int32_t capacity, std::int32_t step_tokens) noexcept;
   [[nodiscard]] status reserve_scratch(std::int32_t capacity) noexcept;
-  [[nodiscard]] status check_protected(const record& r, std::int64_t extra) const noexcept;
+  [[nodiscard]] status check_protected(std::int32_t prompt_length, std::int32_t budget,
+                                       std::int64_t extra) const noexcept;
+  [[nodiscard]] status reserve_step(std::span<const step_sequence> batch,
+                                    std::size_t tokens) noexcept;
   [[nodiscard]] result<record*> find(sequence_id sequence) const noexcept;
   [[nodiscard]] result<const record*> find(sequence_id sequence, std::int32_t group) const noexcept;
   void finish_step() noexcept;

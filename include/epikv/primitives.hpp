@@ -186,14 +186,15 @@ struct selection_row {
 };
 
 /// Marks as kept the `count` best candidates (verdict evict) of slots [begin, end) by
-/// (score, newer position); all of them if there are fewer. Returns nothing; O(end - begin)
-/// expected.
+/// (score, newer position); all of them if there are fewer. With `counting_kept`, tokens of the
+/// range that the policy kept before count among the `count`. O(end - begin) expected.
 struct keep_best_job {
   const selection_row* row = nullptr;
   const float* scores = nullptr;
   std::int32_t begin = 0;
   std::int32_t end = 0;
   std::int32_t count = 0;
+  bool counting_kept = false;
 };
 
 /// Parameters of the tiered selection of EpiKV-Seg.

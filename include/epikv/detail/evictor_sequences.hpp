@@ -50,15 +50,14 @@ status evictor<S, P, B>::check_recent(std::int32_t budget) const noexcept {
 
 // With overflow::refuse: ok when the protected tokens, `extra` more included, fit the budget.
 template <class S, class P, class B>
-status evictor<S, P, B>::check_protected(const record& r, std::int64_t extra) const noexcept {
+status evictor<S, P, B>::check_protected(std::int32_t prompt_length, std::int32_t budget,
+                                         std::int64_t extra) const noexcept {
   if (options_.on_overflow == overflow::keep || !P::evicts) return {};
-  const std::int64_t prompt = options_.protect_prompt ? r.prompt_length : 0;
-  std::int64_t total = std::max<std::int64_t>(prompt, options_.sinks) + r.recent + extra;
-  for (const position_range range : r.host_ranges.all()) {
-    total += to_int(range.last) - to_int(range.first);
-  }
-  if (total <= r.budget) return {};
-  return {errc::over_budget, "budget", detail::short_text{r.budget},
+  const std::int64_t prompt = options_.protect_prompt ? prompt_length : 0;
+  const std::int64_t total = std::max<std::int64_t>(prompt, options_.sinks) +
+                             recent_window(options_, budget) + extra;
+  if (total <= budget) return {};
+  return {errc::over_budget, "budget", detail::short_text{budget},
           detail::short_text{"at least the ", total, " protected tokens"}};
 }
 
@@ -80,6 +79,7 @@ status evictor<S, P, B>::add(sequence_id sequence, const sequence_options& wante
   }
   const std::int32_t budget = wanted.budget < 0 ? options_.budget : wanted.budget;
   EPIKV_RETURN_IF_ERROR(check_recent(budget));
+  EPIKV_RETURN_IF_ERROR(check_protected(wanted.prompt_length, budget, 0));
 
   std::unique_ptr<record> fresh{new (std::nothrow) record};
   if (fresh == nullptr) return detail::out_of_memory("sequence", sizeof(record));
@@ -88,36 +88,44 @@ status evictor<S, P, B>::add(sequence_id sequence, const sequence_options& wante
   r.prompt_length = wanted.prompt_length;
   r.budget = budget;
   r.recent = recent_window(options_, budget);
-  EPIKV_RETURN_IF_ERROR(check_protected(r, 0));
 
   const std::int32_t held = std::max(budget, r.prompt_length + options_.sinks + r.recent);
   const std::int32_t capacity = P::evicts ? held + options_.tau + options_.step_tokens
                                           : r.prompt_length + options_.step_tokens;
   EPIKV_RETURN_IF_ERROR(
       r.slots.create(backend_, shape_.groups(options_.keep_sets), widths_.data(), capacity));
-  EPIKV_RETURN_IF_ERROR(reserve(r, capacity, std::max(r.prompt_length, options_.step_tokens)));
+  const auto longest_step = [&](const record& each) noexcept {
+    return std::max(each.prompt_length, options_.step_tokens);
+  };
+  EPIKV_RETURN_IF_ERROR(reserve(r, capacity, longest_step(r)));
+  r.adopt(backend_);
+  // All prompts may come in one step.
+  auto step_tokens = static_cast<std::size_t>(longest_step(r));
+  for (const record* each : sequences_.records()) {
+    step_tokens += static_cast<std::size_t>(longest_step(*each));
+  }
+  EPIKV_RETURN_IF_ERROR(step_.reserve(step_tokens));
   const std::size_t count = sequences_.size() + 1;
-  EPIKV_RETURN_IF_ERROR(step_.reserve(count * static_cast<std::size_t>(options_.step_tokens) +
-                                      static_cast<std::size_t>(r.prompt_length)));
   EPIKV_RETURN_IF_ERROR(batch_.grow_amortised(count, "batch"));
-  EPIKV_RETURN_IF_ERROR(selected_.grow_amortised(count, "selection"));
   EPIKV_RETURN_IF_ERROR(sequences_.reserve_one());
+  // Last, because a selection that the host still holds refers to it: if an allocation fails, that
+  // selection stays as it is.
+  EPIKV_RETURN_IF_ERROR(selected_.grow_amortised(count, "selection"));
   sequences_.insert(std::move(fresh));
   ++epoch_;
   return {};
 }
 
-// Room for `capacity` slots and steps of `step_tokens` tokens.
+// Room for `capacity` slots, which the record's adopt() takes into use, and steps of `step_tokens`
+// tokens.
 template <class S, class P, class B>
 status evictor<S, P, B>::reserve(record& r, std::int32_t capacity,
                                  std::int32_t step_tokens) noexcept {
   EPIKV_RETURN_IF_ERROR(detail::first_error<set::size>([&](auto i) noexcept {
     return std::get<i>(scores_).prepare(backend_, shape_, std::get<i>(r.states), step_tokens);
   }));
-  EPIKV_RETURN_IF_ERROR(r.slots.reserve(backend_, capacity, r.step_tokens));
-  if (!P::evicts) return {};
-  EPIKV_RETURN_IF_ERROR(r.reserve_selection(capacity));
-  return reserve_scratch(capacity);
+  if (P::evicts) EPIKV_RETURN_IF_ERROR(reserve_scratch(capacity));
+  return r.reserve(backend_, capacity, P::evicts);
 }
 
 template <class S, class P, class B>
@@ -197,7 +205,11 @@ status evictor<S, P, B>::protect(sequence_id sequence, position_range range) noe
     return {errc::invalid_argument, "range", "one range more",
             detail::short_text{"at most ", detail::protected_ranges::capacity, " ranges"}};
   }
-  EPIKV_RETURN_IF_ERROR(check_protected(r, std::int64_t{to_int(range.last)} - to_int(range.first)));
+  std::int64_t extra = std::int64_t{to_int(range.last)} - to_int(range.first);
+  for (const position_range each : r.host_ranges.all()) {
+    extra += std::int64_t{to_int(each.last)} - to_int(each.first);
+  }
+  EPIKV_RETURN_IF_ERROR(check_protected(r.prompt_length, r.budget, extra));
   r.host_ranges.add(range);
   ++epoch_;
   return {};

@@ -32,15 +32,10 @@ status evictor<S, P, B>::begin_step(std::span<const step_sequence> batch) noexce
     return {errc::invalid_argument, "batch", detail::short_text{total, " tokens"},
             detail::short_text{"at most ", evictor_options::max_tokens}};
   }
-  for (const step_sequence& part : batch) {
-    record& r = **find(part.sequence);
-    const std::int32_t needed = r.slots.longest() + r.step_tokens + part.new_tokens;
-    const std::int32_t now = r.slots.capacity();
-    const std::int32_t capacity = needed <= now ? now : std::max(needed, now + now / 2);
-    EPIKV_RETURN_IF_ERROR(reserve(r, capacity, part.new_tokens));
+  if (const status reserved = reserve_step(batch, static_cast<std::size_t>(total)); !reserved) {
+    for (const step_sequence& part : batch) (*find(part.sequence))->discard();
+    return reserved;
   }
-  EPIKV_RETURN_IF_ERROR(step_.reserve(static_cast<std::size_t>(total)));
-  EPIKV_RETURN_IF_ERROR(batch_.grow_amortised(batch.size(), "batch"));
 
   finish_step();
   ++epoch_;
@@ -49,6 +44,7 @@ status evictor<S, P, B>::begin_step(std::span<const step_sequence> batch) noexce
   std::int32_t first = 0;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     record& r = **find(batch[i].sequence);
+    r.adopt(backend_);
     r.step_tokens = batch[i].new_tokens;
     r.in_step = true;
     batch_[i] = {&r, first, batch[i].new_tokens};
@@ -57,6 +53,21 @@ status evictor<S, P, B>::begin_step(std::span<const step_sequence> batch) noexce
   batch_size_ = batch.size();
   step_open_ = true;
   return {};
+}
+
+// Allocates all that a step needs; nothing that anyone can see changes before adopt().
+template <class S, class P, class B>
+status evictor<S, P, B>::reserve_step(std::span<const step_sequence> batch,
+                                      std::size_t tokens) noexcept {
+  for (const step_sequence& part : batch) {
+    record& r = **find(part.sequence);
+    const std::int32_t needed = r.slots.longest() + r.step_tokens + part.new_tokens;
+    const std::int32_t now = r.slots.capacity();
+    const std::int32_t capacity = needed <= now ? now : std::max(needed, now + now / 2);
+    EPIKV_RETURN_IF_ERROR(reserve(r, capacity, part.new_tokens));
+  }
+  EPIKV_RETURN_IF_ERROR(step_.reserve(tokens));
+  return batch_.grow_amortised(batch.size(), "batch");
 }
 
 // The wanted signals of one layer: all there, of the right form, with one row count. Returns it.

@@ -53,6 +53,7 @@ struct sequence_record {
 
   // The latest selection: per group `kept` then `evicted`, together the group's length.
   host_array<slot> selected;              // [groups, capacity]
+  host_array<slot> wider_selected;        // what `selected` becomes by adopt()
   host_array<group_selection> decisions;  // [groups]
   score_counts pending_counts;            // of the latest selection; counted when it is committed
   std::int32_t pending_over_budget = 0;
@@ -83,11 +84,26 @@ struct sequence_record {
     return std::max(0, tokens - prompt_length);
   }
 
-  // Storage for the lists of a selection over `capacity` slots.
-  [[nodiscard]] status reserve_selection(std::int32_t capacity) noexcept {
-    const auto groups = static_cast<std::size_t>(slots.groups());
-    EPIKV_RETURN_IF_ERROR(selected.grow(groups * static_cast<std::size_t>(capacity), "selection"));
-    return decisions.grow(groups, "selection");
+  // Storage for `capacity` slots and, if it `selects`, the lists of a selection over them, beside
+  // what is in use: should a later allocation of the same call fail, a selection that the host
+  // still holds must be as it was.
+  [[nodiscard]] status reserve(B& backend, std::int32_t capacity, bool selects) noexcept {
+    if (selects) {
+      const auto groups = static_cast<std::size_t>(slots.groups());
+      const std::size_t size = groups * static_cast<std::size_t>(capacity);
+      EPIKV_RETURN_IF_ERROR(decisions.grow(groups, "selection"));
+      if (size > selected.size()) EPIKV_RETURN_IF_ERROR(wider_selected.grow(size, "selection"));
+    }
+    return slots.reserve(backend, capacity);
+  }
+  // Takes that storage into use; the latest selection ends.
+  void adopt(B& backend) noexcept {
+    if (wider_selected.size() > 0) selected = std::move(wider_selected);
+    slots.adopt(backend);
+  }
+  void discard() noexcept {
+    wider_selected = {};
+    slots.discard();
   }
 
   [[nodiscard]] std::size_t bytes() const noexcept {

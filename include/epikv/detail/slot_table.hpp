@@ -23,37 +23,48 @@ class slot_table {
     groups_ = groups;
     widths_ = widths;
     EPIKV_RETURN_IF_ERROR(lengths_.grow(static_cast<std::size_t>(groups), "slots"));
-    return reserve(backend, capacity, 0);
+    EPIKV_RETURN_IF_ERROR(reserve(backend, capacity));
+    adopt(backend);
+    return {};
   }
 
-  // Room for `capacity` slots in every group; on failure nothing has changed. Entries of `pending`
-  // tokens behind each group's length are in use too: those of a step still open.
-  [[nodiscard]] status reserve(B& backend, std::int32_t capacity, std::int32_t pending) noexcept {
-    if (capacity <= capacity_) return {};
-    host_array<position> positions;
-    std::array<buffer<float, B>, Columns> columns;
-    EPIKV_RETURN_IF_ERROR(positions.grow(elements(capacity, 1), "slots.positions"));
+  // Allocates room for `capacity` slots in every group beside the room in use, which stays as it is
+  // until adopt().
+  [[nodiscard]] status reserve(B& backend, std::int32_t capacity) noexcept {
+    if (capacity <= now_.capacity) return {};
+    room wider;
+    wider.capacity = capacity;
+    EPIKV_RETURN_IF_ERROR(wider.positions.grow(elements(capacity, 1), "slots.positions"));
     for (std::size_t c = 0; c < Columns; ++c) {
       EPIKV_RETURN_IF_ERROR(
-          columns[c].grow(backend, elements(capacity, widths_[c]), "slots.columns"));
+          wider.columns[c].grow(backend, elements(capacity, widths_[c]), "slots.columns"));
     }
+    wider_ = std::move(wider);
+    return {};
+  }
+
+  // Moves into the room that reserve() made, if it made any. No step may be open: what its tokens
+  // wrote behind each group's length would be left behind.
+  void adopt(B& backend) noexcept {
+    const std::int32_t capacity = wider_.capacity;
+    if (capacity == 0) return;
     for (std::int32_t g = 0; g < groups_; ++g) {
-      const auto used = static_cast<std::size_t>(length(g) + pending);
+      const auto used = static_cast<std::size_t>(length(g));
       if (used == 0) continue;
-      std::copy_n(this->positions(g), length(g), positions.data() + offset(g, capacity, 1));
+      std::copy_n(positions(g), used, wider_.positions.data() + offset(g, capacity, 1));
       for (std::size_t c = 0; c < Columns; ++c) {
         const auto width = static_cast<std::size_t>(widths_[c]);
         if (width == 0) continue;
-        backend.copy(columns[c].data() + offset(g, capacity, widths_[c]),
-                     columns_[c].data() + offset(g, capacity_, widths_[c]),
+        backend.copy(wider_.columns[c].data() + offset(g, capacity, widths_[c]), column(c, g),
                      used * width * sizeof(float));
       }
     }
-    positions_ = std::move(positions);
-    columns_ = std::move(columns);
-    capacity_ = capacity;
-    return {};
+    now_ = std::move(wider_);
+    discard();
   }
+
+  // Gives back what reserve() made.
+  void discard() noexcept { wider_ = {}; }
 
   // The `count` tokens from `first` on are cached now; their column entries were written to group
   // 0 and reach the other groups here. Needs the room.
@@ -89,7 +100,7 @@ class slot_table {
   void clear() noexcept { std::fill_n(lengths_.data(), lengths_.size(), 0); }
 
   [[nodiscard]] std::int32_t groups() const noexcept { return groups_; }
-  [[nodiscard]] std::int32_t capacity() const noexcept { return capacity_; }
+  [[nodiscard]] std::int32_t capacity() const noexcept { return now_.capacity; }
   [[nodiscard]] std::int32_t length(std::int32_t g) const noexcept {
     return lengths_[static_cast<std::size_t>(g)];
   }
@@ -97,22 +108,28 @@ class slot_table {
     return *std::max_element(lengths_.data(), lengths_.data() + lengths_.size());
   }
   [[nodiscard]] position* positions(std::int32_t g) noexcept {
-    return positions_.data() + offset(g, capacity_, 1);
+    return now_.positions.data() + offset(g, now_.capacity, 1);
   }
   [[nodiscard]] const position* positions(std::int32_t g) const noexcept {
-    return positions_.data() + offset(g, capacity_, 1);
+    return now_.positions.data() + offset(g, now_.capacity, 1);
   }
   // Writes the address of slot 0 of every column of group `g`.
   void column_pointers(std::int32_t g, float** out) noexcept {
     for (std::size_t c = 0; c < Columns; ++c) out[c] = column(c, g);
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
-    std::size_t total = lengths_.bytes() + positions_.bytes();
-    for (const auto& c : columns_) total += c.bytes();
+    std::size_t total = lengths_.bytes() + now_.positions.bytes();
+    for (const auto& c : now_.columns) total += c.bytes();
     return total;
   }
 
  private:
+  struct room {
+    std::int32_t capacity = 0;
+    host_array<position> positions;
+    std::array<buffer<float, B>, Columns> columns;
+  };
+
   [[nodiscard]] std::size_t elements(std::int32_t capacity, std::int32_t width) const noexcept {
     return static_cast<std::size_t>(groups_) * static_cast<std::size_t>(capacity) *
            static_cast<std::size_t>(width);
@@ -122,15 +139,14 @@ class slot_table {
            static_cast<std::size_t>(width);
   }
   [[nodiscard]] float* column(std::size_t c, std::int32_t g) noexcept {
-    return columns_[c].data() + offset(g, capacity_, widths_[c]);
+    return now_.columns[c].data() + offset(g, now_.capacity, widths_[c]);
   }
 
   std::int32_t groups_ = 0;
-  std::int32_t capacity_ = 0;
   const std::int32_t* widths_ = nullptr;
   host_array<std::int32_t> lengths_;
-  host_array<position> positions_;
-  std::array<buffer<float, B>, Columns> columns_;
+  room now_;
+  room wider_;  // empty but for the time between reserve() and adopt() or discard()
 };
 
 }  // namespace epikv::inline v0::detail

@@ -9,8 +9,8 @@
 namespace epikv::inline v0 {
 
 /// Flat selection: the room beside the protected tokens goes to the highest scores (EpiKV-Flat of
-/// arXiv 2606.26472, and most published methods). With a value reserve the candidates with the
-/// largest values are taken before any score counts. O(length) expected.
+/// arXiv 2606.26472, and most published methods). With a value reserve the decode tokens with
+/// the largest values are taken before any score counts. O(length) expected.
 struct top_k {
   using epikv_policy = void;
   static constexpr bool evicts = true;
@@ -24,9 +24,10 @@ struct top_k {
   void select(B& backend, const selection_row& row) const noexcept {
     const std::int32_t reserved = std::min(reserve.tokens, row.room);
     if (reserved > 0) {
-      backend.run(keep_best_job{&row, row.auxiliary[0], 0, row.length, reserved});
+      backend.run(
+          keep_best_job{&row, row.auxiliary[0], row.prompt_slots, row.length, reserved, false});
     }
-    backend.run(keep_best_job{&row, row.scores, 0, row.length, row.room - reserved});
+    backend.run(keep_best_job{&row, row.scores, 0, row.length, row.room, true});
   }
 };
 

@@ -58,8 +58,11 @@ inline void change_extreme(const selection_row& row, const float* scores, std::i
 }
 
 inline void keep_best(const keep_best_job& job) noexcept {
-  change_extreme(*job.row, job.scores, job.begin, job.end, job.count, verdict::evict, verdict::keep,
-                 false);
+  const verdict* const verdicts = job.row->verdicts;
+  const auto kept =
+      job.counting_kept ? std::count(verdicts + job.begin, verdicts + job.end, verdict::keep) : 0;
+  change_extreme(*job.row, job.scores, job.begin, job.end,
+                 job.count - static_cast<std::int32_t>(kept), verdict::evict, verdict::keep, false);
 }
 
 inline void resolve(const resolve_job& job) noexcept {
@@ -140,10 +143,10 @@ inline void tiered(const tiered_job& job) noexcept {
     const auto candidates = static_cast<std::int32_t>(
         std::count(row.verdicts + begin, row.verdicts + end, verdict::evict));
     const std::int32_t count = std::min({job.tiers.quota[tier], candidates, room});
-    keep_best({&row, row.scores, begin, end, count});
+    keep_best({&row, row.scores, begin, end, count, false});
     room -= count;
   }
-  if (job.tiers.fill) keep_best({&row, row.scores, 0, row.recent_begin, room});
+  if (job.tiers.fill) keep_best({&row, row.scores, 0, row.recent_begin, room, false});
 }
 
 inline void exchange(const exchange_job& job) noexcept {
