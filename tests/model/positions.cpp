@@ -142,12 +142,15 @@ const std::string tight = "budget=100 tau=8 recent=16";
 }  // namespace
 
 TEST_CASE("evict-then-decode equals the masked forward pass, one keep-set for the model") {
-  for (const auto& [preset, settings] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& arm : std::vector<std::pair<std::string, std::string>>{
            {"epikv-q", tight + " segment=16 tiers=8,4,1"},
            {"epikv-seg", tight + " segment=16 tiers=8,4,1 band_a=4 band_b=3"},
            {"epikv-flat", tight + " value_reserve=4"},
            {"random", tight},
            {"streaming", "budget=60 tau=1 recent=16"}}) {
+    // Names, not bindings: clang 14 cannot capture those.
+    const std::string& preset = arm.first;
+    const std::string& settings = arm.second;
     CAPTURE(preset);
     const forced_run run = run_forced(preset, settings, 1);
     CHECK(run.evictions > 5);
@@ -156,11 +159,14 @@ TEST_CASE("evict-then-decode equals the masked forward pass, one keep-set for th
 }
 
 TEST_CASE("evict-then-decode equals the masked forward pass, keep-sets per layer and per head") {
-  for (const auto& [preset, settings] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& arm : std::vector<std::pair<std::string, std::string>>{
            {"random-head", tight},
            {"random-head", "budget=50 tau=4 recent=8 protect_prompt=false"},
            {"random", tight + " keep_sets=layer"},
            {"epikv-seg", tight + " segment=16 tiers=8,4,1 keep_sets=kv_head"}}) {
+    // Names, not bindings: clang 14 cannot capture those.
+    const std::string& preset = arm.first;
+    const std::string& settings = arm.second;
     CAPTURE(preset);
     CAPTURE(settings);
     const forced_run run = run_forced(preset, settings, 1);

@@ -99,13 +99,16 @@ std::vector<std::int32_t> evicted_by(const std::string& preset, const std::strin
 }  // namespace
 
 TEST_CASE("rows outside the cadence change nothing") {
-  for (const auto& [preset, settings] : std::vector<std::pair<std::string, std::string>>{
+  for (const auto& arm : std::vector<std::pair<std::string, std::string>>{
            {"epikv-flat", ""},
            {"epikv-seg", "segment=10 tiers=4,2,1"},
            {"epikv-q", "segment=10 tiers=4,2,1"},
            {"epikv-q", "segment=10 tiers=4,2,1 query_mode=add"},
            {"key-variance", ""},
            {"value-variance", ""}}) {
+    // Names, not bindings: clang 14 cannot capture those.
+    const std::string& preset = arm.first;
+    const std::string& settings = arm.second;
     CAPTURE(preset);
     CAPTURE(settings);
     const std::vector<std::int32_t> all = evicted_by(preset, settings, host::shows_all);
