@@ -83,6 +83,13 @@ inline expected<config> config::load(const gguf_file& file) {
   if (!scaling) return scaling.reason();
 
   if (*scaling != "none") return fail("rotary scaling ", in_quotes(*scaling), " is not supported");
+  for (const std::string_view key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+    // Without a type a factor means linear scaling; the second key is its older name.
+    if (file.contains("llama.rope.scaling.type")) break;
+    const auto factor = file.get_or<double>(key, 1.0);
+    if (!factor) return factor.reason();
+    if (*factor != 1.0) return fail("rotary scaling by ", in_quotes(key), " is not supported");
+  }
   if (out.query_heads % out.kv_heads != 0) {
     return fail(out.query_heads, " query heads cannot share ", out.kv_heads, " KV heads");
   }

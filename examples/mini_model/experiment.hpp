@@ -57,21 +57,28 @@ struct loaded_model {
     auto file = gguf_file::open(path);
     if (!file) return file.reason();
     auto model = weights::load(*file);
-    if (!model) return model.reason();
+    if (!model) return fail(path, ": ", model.error());
     auto words = tokenizer::load(*file);
-    if (!words) return words.reason();
+    if (!words) return fail(path, ": ", words.error());
     return loaded_model{*std::move(model), *std::move(words)};
   }
 };
+
+/// The evictor of an arm under a budget; the error says what EpiKV does not know.
+inline expected<epikv::any_evictor> make_arm_evictor(const loaded_model& loaded, const arm& each,
+                                                     std::int32_t budget) {
+  auto evictor = epikv::make_evictor(each.preset, evicting_host::shape_of(loaded.model.shape),
+                                     "budget=" + std::to_string(budget) + " " + each.settings);
+  if (!evictor) return fail(each.label, ": ", evictor.status().message());
+  return *std::move(evictor);
+}
 
 /// Generates the answers of one problem set under one arm and a budget (slots a keep-set may hold),
 /// in a cache that is no larger than the arm needs.
 inline expected<arm_result> run_arm(const loaded_model& loaded, const arm& each,
                                     std::int32_t budget, const problem_set& problems) {
-  const epikv::model_shape shape = evicting_host::shape_of(loaded.model.shape);
-  auto evictor = epikv::make_evictor(each.preset, shape,
-                                     "budget=" + std::to_string(budget) + " " + each.settings);
-  if (!evictor) return fail(each.label, ": ", evictor.status().message());
+  auto evictor = make_arm_evictor(loaded, each, budget);
+  if (!evictor) return evictor.reason();
   decoder engine{loaded.model};
 
   arm_result out;

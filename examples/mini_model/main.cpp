@@ -66,18 +66,29 @@ int main(int argc, char** argv) {
     return 0;
   }
   const auto loaded = mini::loaded_model::load(asked->weights);
-  if (!loaded) return complain(asked->weights + ": " + loaded.error());
+  if (!loaded) return complain(loaded.error());
 
   const mini::problem_set problems{asked->seed, asked->problems, asked->steps};
   const auto sample = mini::make_ledger_problem(problems.first_seed, 4, problems.steps);
   if (!sample) return complain(sample.error());
+
+  // What cannot work is said before anything is computed or printed.
+  if (const auto prompt = loaded->words.encode(sample->prompt); !prompt) {
+    return complain(asked->weights + ": " + prompt.error());
+  }
+  std::vector<mini::arm> arms = table_arms();
+  if (!asked->preset.empty()) arms = {{asked->preset, asked->preset, asked->settings}};
+  for (const std::int32_t budget : asked->budgets) {
+    for (const mini::arm& each : arms) {
+      const auto evictor = mini::make_arm_evictor(*loaded, each, budget);
+      if (!evictor) return complain(evictor.error());
+    }
+  }
+
   fmt::print(
       "{} held-out problems of {} steps; the first has a prompt of {} tokens and an answer of "
       "{}:\n\n{}\n\n",
       problems.count, problems.steps, sample->prompt.size(), sample->trace.size(), sample->prompt);
-
-  std::vector<mini::arm> arms = table_arms();
-  if (!asked->preset.empty()) arms = {{asked->preset, asked->preset, asked->settings}};
 
   print_head();
   const auto full = mini::run_arm(*loaded, {"none", "none", ""}, 1 << 20, problems);
