@@ -29,6 +29,7 @@ result<selection> evictor<S, P, B>::select() noexcept {
     if (batch_[b].sequence == nullptr) continue;
     record& r = *batch_[b].sequence;
     r.selected_epoch = 0;
+    r.asked = true;
     if (!due(r)) continue;
     decide(r);
     const auto groups = std::span<const group_selection>{

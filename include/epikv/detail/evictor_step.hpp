@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <utility>
+
 #include "epikv/evictor.hpp"
 
 // A step: which tokens come, what their layers show, and how they become cached tokens.
@@ -141,7 +143,8 @@ void evictor<S, P, B>::finish_step() noexcept {
                                   columns_of(i, columns), first_slot);
     });
     r.slots.append(backend_, r.tokens, r.step_tokens);
-    r.decoded_before_step = r.decoded();
+    // Steps that begin_step() ends count for the cadence at the next select().
+    if (std::exchange(r.asked, false)) r.decoded_before_step = r.decoded();
     r.tokens += r.step_tokens;
     r.step_tokens = 0;
     r.in_step = false;

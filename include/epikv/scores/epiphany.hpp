@@ -198,8 +198,11 @@ struct epiphany {
     if (index < 0) return;
     const tensor_view& out = seen.template view<epikv::signals::hidden_out>();
     const sequence_progress& progress = seen.progress();
-    float* const previous = band.previous.data() + static_cast<std::size_t>(index) *
-                                                       static_cast<std::size_t>(shape.hidden);
+    const std::size_t previous_row =
+        static_cast<std::size_t>(index) * static_cast<std::size_t>(shape.hidden);
+    // The block's own change needs no earlier state, and there is no memory for one.
+    float* const previous =
+        change == hidden_change::temporal ? band.previous.data() + previous_row : nullptr;
     std::int32_t& previous_position = band.previous_position[index];
     std::int32_t last = -1;
     for (std::int32_t i = 0; i < progress.new_tokens; ++i) {
