@@ -27,45 +27,55 @@
 namespace {
 
 struct setting {
-  const char* preset;
+  const char* name;
   const char* options;
   std::uint64_t expected;
 };
 
 constexpr setting settings[] = {
-    {"epikv-q", "", 0xD733F8F9799FFD18},
+    {"epikv-q", "", 0x9CBDD1CE42039098},
     {"epikv-q", "query_mode=add query_weight=0.7 query_window=5 window=7 value_reserve=3",
-     0x5CE153C8DCFA55FF},
-    {"epikv-q", "track_epiphany=true change=block fill=false cadence=aligned", 0x5F7762F3B1ECC63E},
-    {"epikv-seg", "value_reserve=3 value_stat=variance keep_sets=layer", 0x8C686BB0CCD8E50E},
+     0x7F8A005534417D7D},
+    {"epikv-q", "track_epiphany=true change=block fill=false cadence=aligned", 0x340A50C2D219878A},
+    {"epikv-seg", "value_reserve=3 value_stat=variance keep_sets=layer", 0xB9A90CF18D7C04A6},
     {"epikv-seg", "form=raw weight_a=0.3 weight_b=1.7 segment_order=low fill=true",
-     0xA28EC0D3417BF33B},
-    {"epikv-flat", "value_reserve=4 value_stat=norm keep_sets=kv_head", 0x73584F9118383816},
-    {"epikv-flat", "band_a=0,1 band_b=1,2 window=5 value_reserve=2", 0x5C1039B4A3AACE45},
+     0xF0C3F65A9CA21C54},
+    {"epikv-flat", "value_reserve=4 value_stat=norm keep_sets=kv_head", 0x3105DDB8E7BC12B6},
+    {"epikv-flat", "band_a=0,1 band_b=1,2 window=5 value_reserve=2", 0x861DD9E2A3B42F09},
     {"epikv-flat", "form=a_only weight_a=1.1 change=block protect_prompt=false",
-     0xF7CFAE9156217A59},
-    {"epikv-flat", "form=b_only window=1", 0x2CF3A7FDE4B217A8},
-    {"key-variance", "window=6 keep_sets=kv_head", 0xEF75148F2DC95B8C},
-    {"value-variance", "tau=5 recent=3", 0x3CE5BC1D7C59CE78},
-    {"streaming", "", 0x7E6B1A23A3DC1C18},
-    {"random", "seed=77 keep_sets=layer", 0xE73FE5F037A2B51B},
-    {"random-head", "seed=5", 0xB3B6605AC30697F6},
-    {"none", "", 0xC20ECDC7BA36EEB9},
+     0x79064A35AC64A068},
+    {"epikv-flat", "form=b_only window=1", 0xF5AC77C4A932D595},
+    // One band twice: nothing is left but the rounding of a product, so that a change of the last
+    // bit of a double shows, which the final f32 would hide.
+    {"epikv-flat", "band_a=1 band_b=1 weight_a=0.3 weight_b=0.3", 0x23B5A4E994D0E070},
+    {"epikv-flat", "band_a=1 band_b=1 weight_a=0.3 weight_b=0.3 form=raw", 0x2C9AC28A54121F54},
+    {"key-variance", "window=6 keep_sets=kv_head", 0x0605CADB024EAD50},
+    {"value-variance", "tau=5 recent=3", 0x1B8741481C25F530},
+    {"streaming", "", 0x2404629E0479E325},
+    {"random", "seed=77 keep_sets=layer", 0x2F38188C73E613C0},
+    {"random-head", "seed=5", 0xD7FA96A11BA1FFC1},
+    {"none", "", 0x13A71FE02F7D83A5},
+    // Statistics that presets know as reserves alone, where their numbers are not to be seen: here
+    // as the score of an evictor by type.
+    {"norm", "", 0x6AE7EFA0696F0EAF},
+    {"range", "", 0x3B43116E3973CD0E},
 };
 constexpr std::string_view common = "budget=21 recent=8 tau=3 ";
 constexpr std::string_view tiered = "segment=5 tiers=4,2,1 ";
 constexpr std::uint64_t depth_expected = 0x7A2142A3ADFD6498;
 
-// Extents below, at, just above and twice the 128 lanes of the canonical reduction.
+// Extents below, at, just above and over twice the 128 lanes of the canonical reduction. A lane
+// that gets one element alone adds it to 0, and no fma can be told from a product.
 constexpr epikv::model_shape shapes[] = {
     {.layers = 5, .query_heads = 4, .kv_heads = 2, .head_dim = 24, .hidden = 130},
     {.layers = 3, .query_heads = 2, .kv_heads = 1, .head_dim = 128, .hidden = 8},
     {.layers = 4, .query_heads = 6, .kv_heads = 3, .head_dim = 6, .hidden = 257},
+    {.layers = 3, .query_heads = 2, .kv_heads = 1, .head_dim = 300, .hidden = 33},
 };
 constexpr epikv::dtype types[] = {epikv::dtype::f32, epikv::dtype::f16, epikv::dtype::bf16};
 constexpr std::array<epikv::sequence_id, 2> ids{epikv::sequence_id{3}, epikv::sequence_id{1}};
 constexpr std::array<std::int32_t, 2> prompts{11, 6};
-constexpr int steps = 60;
+constexpr int steps = 48;
 constexpr std::int32_t most_rows = 17;
 
 // FNV-1a over 64 bits.
@@ -100,17 +110,17 @@ constexpr layout layout_of(epikv::dtype type) noexcept {
   return type == epikv::dtype::bf16 ? layout{8, 7} : layout{8, 23};
 }
 
-// The bits of a number of magnitude 2^-6 to 2^2, each mantissa equally likely; now and then a zero
-// or a subnormal number.
-std::uint32_t number(layout of, std::uint64_t random) noexcept {
+// The bits of a number of magnitude 2^(top - 7) to 2^(top + 1), each mantissa equally likely; now
+// and then a zero or a subnormal number.
+std::uint32_t number(layout of, std::int32_t top, std::uint64_t random) noexcept {
   const auto mantissa = static_cast<std::uint32_t>(random & ((1U << of.mantissa_bits) - 1U));
-  const auto below_two = static_cast<std::uint32_t>((random >> 32) & 7U);
-  const std::uint32_t bias = (1U << (of.exponent_bits - 1)) - 1U;
+  const auto below = static_cast<std::int32_t>((random >> 32) & 7U);
+  const std::int32_t bias = (1 << (of.exponent_bits - 1)) - 1;
   const std::uint32_t sign = static_cast<std::uint32_t>(random >> 63)
                              << (of.exponent_bits + of.mantissa_bits);
   const std::uint64_t rare = (random >> 40) & 63U;
   if (rare == 0) return sign;
-  const std::uint32_t exponent = rare == 1 ? 0U : bias + 1U - below_two;
+  const auto exponent = rare == 1 ? 0U : static_cast<std::uint32_t>(bias + top - below);
   return sign | (exponent << of.mantissa_bits) | mantissa;
 }
 
@@ -118,15 +128,17 @@ std::uint32_t number(layout of, std::uint64_t random) noexcept {
 // apart.
 class rows_of_signal {
  public:
-  rows_of_signal(epikv::dtype type, std::int32_t heads, std::int32_t width, std::int64_t stride)
-      : type_{type}, heads_{heads}, width_{width}, stride_{stride} {
+  // `rank` is 2 for [rows, width] and 3 for [rows, heads, width].
+  rows_of_signal(epikv::dtype type, int rank, std::int32_t heads, std::int32_t width,
+                 std::int64_t stride, std::int32_t top)
+      : type_{type}, rank_{rank}, heads_{heads}, width_{width}, stride_{stride}, top_{top} {
     bytes_.resize(static_cast<std::size_t>(most_rows * pitch() * epikv::size_of(type)));
   }
 
   // `bad`: one element is not finite.
   void write(std::int64_t row, std::uint64_t seed, bool bad) noexcept {
     const layout of = layout_of(type_);
-    for (std::int32_t i = 0; i < heads_ * width_; ++i) put(row, i, number(of, next(seed)));
+    for (std::int32_t i = 0; i < heads_ * width_; ++i) put(row, i, number(of, top_, next(seed)));
     if (!bad) return;
     const std::uint32_t infinity = ((1U << of.exponent_bits) - 1U) << of.mantissa_bits;
     const std::uint32_t quiet = (seed & 1U) != 0 ? 1U << (of.mantissa_bits - 1) : 0U;
@@ -134,12 +146,8 @@ class rows_of_signal {
   }
 
   [[nodiscard]] epikv::tensor_view view(std::int64_t rows) const noexcept {
-    if (heads_ == 1 && !is_head_) return {bytes_.data(), type_, {rows, width_}, {pitch(), stride_}};
+    if (rank_ == 2) return {bytes_.data(), type_, {rows, width_}, {pitch(), stride_}};
     return {bytes_.data(), type_, {rows, heads_, width_}, {pitch(), width_ * stride_, stride_}};
-  }
-  rows_of_signal& as_heads() noexcept {
-    is_head_ = true;
-    return *this;
   }
 
  private:
@@ -152,10 +160,11 @@ class rows_of_signal {
   }
 
   epikv::dtype type_;
+  int rank_;
   std::int32_t heads_;
   std::int32_t width_;
   std::int64_t stride_;
-  bool is_head_ = false;
+  std::int32_t top_;
   std::vector<std::byte> bytes_;
 };
 
@@ -163,11 +172,12 @@ class rows_of_signal {
 class model {
  public:
   model(const epikv::model_shape& shape, epikv::dtype type, std::int64_t stride)
-      : signals_{rows_of_signal{type, 1, shape.hidden, stride},
-                 rows_of_signal{type, 1, shape.hidden, stride},
-                 rows_of_signal{type, shape.kv_heads, shape.head_dim, stride}.as_heads(),
-                 rows_of_signal{type, shape.kv_heads, shape.head_dim, stride}.as_heads(),
-                 rows_of_signal{type, shape.query_heads, shape.head_dim, stride}.as_heads()} {}
+      : signals_{{{type, 2, 1, shape.hidden, stride, 1},
+                  {type, 2, 1, shape.hidden, stride, 1},
+                  {type, 3, shape.kv_heads, shape.head_dim, stride, 1},
+                  {type, 3, shape.kv_heads, shape.head_dim, stride, 1},
+                  // Small, or each softmax would be a single 1 and no exponential would matter.
+                  {type, 3, shape.query_heads, shape.head_dim, stride, -2}}} {}
 
   void write(epikv::signal_set wanted, std::int64_t row, std::size_t sequence,
              std::int32_t position, std::int32_t layer) noexcept {
@@ -202,7 +212,8 @@ class model {
 }
 
 // Positions and scores of all groups; the parts of a score where it has some.
-void add_state(hash& into, epikv::any_evictor& ev, std::span<float> room) {
+template <class Evictor>
+void add_state(hash& into, Evictor& ev, std::span<float> room) {
   for (const epikv::sequence_id id : ids) {
     for (std::int32_t g = 0; g < ev.shape().groups(ev.options().keep_sets); ++g) {
       const auto positions = ev.positions(id, g);
@@ -230,15 +241,10 @@ void add_selection(hash& into, const epikv::selection& chosen) {
 }
 
 // One run; false if a call failed.
-[[nodiscard]] bool run(const setting& each, const epikv::model_shape& shape, epikv::dtype type,
-                       std::int64_t stride, hash& into) {
-  std::string options{common};
-  const std::string_view preset{each.preset};
-  if (preset == "epikv-q" || preset == "epikv-seg") options.append(tiered);
-  options.append(each.options);
-  auto made = epikv::make_evictor(preset, shape, options);
-  if (failed(made.status())) return false;
-  epikv::any_evictor& ev = *made;
+template <class Evictor>
+[[nodiscard]] bool drive(Evictor& ev, epikv::dtype type, std::int64_t stride,
+                         std::int64_t least_evictions, hash& into) {
+  const epikv::model_shape shape = ev.shape();
   model shown{shape, type, stride};
   std::vector<float> room(256);
   std::array<std::int32_t, 2> tokens{};
@@ -271,9 +277,28 @@ void add_selection(hash& into, const epikv::selection& chosen) {
     batch[1].new_tokens = step % 5 == 0 ? 3 : 1;
   }
   // A run that evicts next to nothing would compare next to nothing.
-  if (evictions >= 10 || preset == "none") return true;
+  if (evictions >= least_evictions) return true;
   std::fprintf(stderr, "only %d evictions\n", static_cast<int>(evictions));
   return false;
+}
+
+[[nodiscard]] bool run(const setting& each, const epikv::model_shape& shape, epikv::dtype type,
+                       std::int64_t stride, hash& into) {
+  const std::string_view name{each.name};
+  if (name == "norm" || name == "range") {
+    const auto kind = name == "norm" ? epikv::row_statistic::norm : epikv::row_statistic::range;
+    epikv::evictor ev{shape,
+                      epikv::value_statistic{.statistic = kind},
+                      epikv::top_k{},
+                      epikv::cpu_backend{},
+                      {.budget = 21, .tau = 3, .recent = 8}};
+    return !failed(ev.check()) && drive(ev, type, stride, 10, into);
+  }
+  std::string options{common};
+  if (name == "epikv-q" || name == "epikv-seg") options.append(tiered);
+  options.append(each.options);
+  auto made = epikv::make_evictor(name, shape, options);
+  return !failed(made.status()) && drive(*made, type, stride, name == "none" ? 0 : 10, into);
 }
 
 // The depth rule in floating point: at which layer a band sits.
@@ -313,12 +338,12 @@ int main(int argc, char** argv) {
       for (const epikv::dtype type : types) {
         const std::int64_t stride = s == 2 ? 2 : 1;
         if (run(each, shapes[s], type, stride, seen)) continue;
-        std::fprintf(stderr, "in %s %s, shape %d, %s\n", each.preset, each.options,
+        std::fprintf(stderr, "in %s %s, shape %d, %s\n", each.name, each.options,
                      static_cast<int>(s), epikv::to_string(type));
         return 2;
       }
     }
-    all = matches(each.preset, each.options, seen.value(), each.expected, print) && all;
+    all = matches(each.name, each.options, seen.value(), each.expected, print) && all;
   }
   return all ? 0 : 1;
 }

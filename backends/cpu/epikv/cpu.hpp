@@ -79,6 +79,14 @@ class cpu_backend {
 
 static_assert(Backend<cpu_backend>);
 
+#ifdef EPIKV_EXTERN_PRESETS
+// Every preset is a type of its own, and a file that calls make_evictor() compiles them all. A
+// program with many such files defines this macro for each and instantiates the template in one.
+extern template result<any_evictor> make_evictor<cpu_backend>(std::string_view, const model_shape&,
+                                                              const option_list&,
+                                                              cpu_backend) noexcept;
+#endif
+
 /// make_evictor() on the CPU backend.
 [[nodiscard]] inline result<any_evictor> make_evictor(std::string_view name,
                                                       const model_shape& shape,
