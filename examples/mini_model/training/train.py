@@ -11,11 +11,13 @@ model to read a value where it was recorded and not from any copy, so that a cac
 recorded results keeps all that matters.
 
 Every schedule counts batches and every number comes from a stated seed, so that a run repeats on
-the same machine with the same number of threads and the same version of PyTorch.
+the same machine with the same number of threads and the same version of PyTorch; a run that was
+stopped and goes on from its --checkpoint ends with the same weights as one that was not.
 """
 
 import argparse
 import dataclasses
+import os
 import random
 import time
 
@@ -100,14 +102,48 @@ def loss_of(model: Model, stage: Stage, tokens, counts, hidden):
     return (losses * counts[:, 1:]).sum() / counts[:, 1:].sum()
 
 
-def train(stage: Stage, model: Model, batches: int, report_every: int) -> None:
+class Checkpoint:
+    """The state between two batches in a file, replaced as a whole."""
+
+    def __init__(self, path, every: int, stage: str, batches: int):
+        self.path, self.every, self.run = path, every, [stage, batches]
+
+    def save(self, batch: int, model, optimizer, rng: random.Random, recent) -> None:
+        if not self.path or batch % self.every != 0:
+            return
+        state = {
+            "run": self.run,
+            "batch": batch,
+            "model": model.state_dict(),
+            "optimizer": optimizer.state_dict(),
+            "rng": rng.getstate(),
+            "recent": recent,
+        }
+        torch.save(state, self.path + ".new")
+        os.replace(self.path + ".new", self.path)
+
+    def load(self, model, optimizer, rng: random.Random):
+        """The next batch and the losses since the last report."""
+        if not self.path or not os.path.exists(self.path):
+            return 0, []
+        state = torch.load(self.path, weights_only=True)
+        if state["run"] != self.run:
+            raise SystemExit(f"{self.path} is of the run {state['run']}, not {self.run}")
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        version, numbers, gauss = state["rng"]
+        rng.setstate((version, tuple(numbers), gauss))
+        return state["batch"], state["recent"]
+
+
+def train(stage: Stage, model: Model, batches: int, report_every: int, kept: Checkpoint) -> None:
     rng = random.Random(stage.seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=stage.learning_rate, betas=(0.9, 0.98), weight_decay=0.01
     )
     begun = time.monotonic()
-    recent = []
-    for batch in range(batches):
+    first, recent = kept.load(model, optimizer, rng)
+    for batch in range(first, batches):
         steps = draw_steps(stage, rng, batch, batches)
         loss = loss_of(model, stage, *draw_batch(stage, rng, steps))
         for group in optimizer.param_groups:
@@ -123,6 +159,7 @@ def train(stage: Stage, model: Model, batches: int, report_every: int) -> None:
             elapsed = time.monotonic() - begun
             print(f"batch {batch + 1} of {batches}  loss {mean:.5f}  {elapsed:.0f} s", flush=True)
             recent.clear()
+        kept.save(batch + 1, model, optimizer, rng, recent)
 
 
 def main() -> None:
@@ -135,13 +172,16 @@ def main() -> None:
     parser.add_argument("--batches", type=int, help="instead of 18000 (pretrain), 3800 (finetune)")
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default: 1)")
     parser.add_argument("--report-every", type=int, default=100, metavar="BATCHES")
+    parser.add_argument("--checkpoint", help="file to go on from, if it exists, and to keep")
+    parser.add_argument("--checkpoint-every", type=int, default=500, metavar="BATCHES")
     arguments = parser.parse_args()
     stage = STAGES[arguments.stage]
     if stage.hides_scratch and not arguments.start:
         parser.error("finetune needs --start, the weights of the first stage")
     batches = stage.batches if arguments.batches is None else arguments.batches
-    if batches < 1 or arguments.threads < 1 or arguments.report_every < 1:
-        parser.error("--batches, --threads and --report-every must be positive")
+    every = arguments.checkpoint_every
+    if min(batches, arguments.threads, arguments.report_every, every) < 1:
+        parser.error("--batches, --threads and both intervals must be positive")
 
     torch.set_num_threads(arguments.threads)
     torch.use_deterministic_algorithms(True)
@@ -150,7 +190,8 @@ def main() -> None:
     if arguments.start:
         model.load_state_dict(torch.load(arguments.start, weights_only=True))
     print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
-    train(stage, model, batches, arguments.report_every)
+    kept = Checkpoint(arguments.checkpoint, every, arguments.stage, batches)
+    train(stage, model, batches, arguments.report_every, kept)
     torch.save(model.state_dict(), arguments.out)
 
 
