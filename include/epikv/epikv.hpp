@@ -20,6 +20,7 @@
 #include "epikv/policies/top_k.hpp"
 #include "epikv/policies/value_reserve.hpp"
 #include "epikv/policy.hpp"
+#include "epikv/preset_file.hpp"
 #include "epikv/primitives.hpp"
 #include "epikv/score.hpp"
 #include "epikv/scores/blend.hpp"

@@ -93,6 +93,11 @@ extern template result<any_evictor> make_evictor<cpu_backend>(std::string_view, 
                                                       const option_list& options = {}) noexcept {
   return make_evictor(name, shape, options, cpu_backend{});
 }
+[[nodiscard]] inline result<any_evictor> make_evictor(const preset_file& preset,
+                                                      const model_shape& shape,
+                                                      const option_list& more = {}) noexcept {
+  return make_evictor(preset, shape, more, cpu_backend{});
+}
 
 /// compact() on the CPU backend.
 [[nodiscard]] inline status compact(const contiguous_cache& cache,
