@@ -1,0 +1,4 @@
+# SPDX-License-Identifier: MIT
+if(TARGET epikv-report-lib)
+  epikv_test_folder(report epikv-report-lib)
+endif()
