@@ -10,6 +10,7 @@
 #include "epikv/cpu.hpp"
 #include "evicting_host.hpp"
 #include "ledger.hpp"
+#include "loaded_model.hpp"
 #include "mini_model.hpp"
 
 namespace mini {
@@ -46,22 +47,6 @@ struct problem_set {
   std::uint64_t first_seed = 1'000'000;
   std::size_t count = 50;
   std::size_t steps = 12;
-};
-
-/// A model read from a file, ready to generate.
-struct loaded_model {
-  weights model;
-  tokenizer words;
-
-  static expected<loaded_model> load(const std::string& path) {
-    auto file = gguf_file::open(path);
-    if (!file) return file.reason();
-    auto model = weights::load(*file);
-    if (!model) return fail(path, ": ", model.error());
-    auto words = tokenizer::load(*file);
-    if (!words) return fail(path, ": ", words.error());
-    return loaded_model{*std::move(model), *std::move(words)};
-  }
 };
 
 /// The evictor of an arm under a budget; the error says what EpiKV does not know.

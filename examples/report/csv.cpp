@@ -30,15 +30,15 @@ std::string to_csv(std::span<const record> records) {
     }
   }
   std::string out =
-      "task,preset,options,budget,problem,right,capped,prompt_tokens,generated,peak_tokens,"
+      "task,preset,options,budget,problem,graded,right,capped,prompt_tokens,generated,peak_tokens,"
       "peak_bytes,seconds";
   for (const std::string& name : names) out += ',' + csv_field(name);
   out += "\r\n";
   for (const record& r : records) {
-    out +=
-        fmt::format("{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(r.task), csv_field(r.preset),
-                    csv_field(r.options), r.budget, r.problem, r.right ? 1 : 0, r.capped ? 1 : 0,
-                    r.prompt_tokens, r.generated, r.peak_tokens, r.peak_bytes, r.seconds);
+    out += fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{}", csv_field(r.task),
+                       csv_field(r.preset), csv_field(r.options), r.budget, r.problem,
+                       r.graded ? 1 : 0, r.right ? 1 : 0, r.capped ? 1 : 0, r.prompt_tokens,
+                       r.generated, r.peak_tokens, r.peak_bytes, r.seconds);
     for (const std::string& name : names) {
       const std::optional<double> value = number_of(r, name);
       out += value ? fmt::format(",{}", *value) : ",";

@@ -88,6 +88,7 @@ void for_each_field(Record& r, const Use& use) {
   use("options", r.options);
   use("budget", r.budget);
   use("problem", r.problem);
+  use("graded", r.graded);
   use("right", r.right);
   use("capped", r.capped);
   use("numbers", r.numbers);

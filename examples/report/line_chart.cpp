@@ -267,11 +267,26 @@ std::string describe(const line_chart& chart, const std::vector<chart_series>& s
 
 }  // namespace
 
-line_chart accuracy_chart(const summary& s, const std::string& task) {
+line_chart budget_chart(const summary& s, const std::string& task) {
   line_chart out;
-  out.title = "Accuracy by budget: " + task;
+  const bool graded = std::any_of(s.arms.begin(), s.arms.end(),
+                                  [&](const arm& a) { return a.task == task && a.graded; });
+  const std::vector<std::string> names = s.number_names(task);
+  const std::string number = names.empty() ? "" : names.front();
+  out.title = (graded ? "Accuracy" : number) + " by budget: " + task;
   out.x_label = "budget, tokens";
-  out.y_label = "accuracy";
+  out.y_label = graded ? "accuracy" : number;
+  out.y_is_share = graded;
+  // The value of an arm and the ends of its interval.
+  const auto value_of = [&](const arm& a) -> std::pair<double, interval> {
+    if (graded) return {a.accuracy(), a.accuracy_95};
+    for (const auto& each : a.numbers) {
+      if (each.first != number) continue;
+      const double around = each.second.count > 1 ? z_95 * each.second.standard_error : 0;
+      return {each.second.mean, {each.second.mean - around, each.second.mean + around}};
+    }
+    return {std::numeric_limits<double>::quiet_NaN(), {}};
+  };
   std::int64_t fewest = std::numeric_limits<std::int64_t>::max();
   std::int64_t most = 0;
   const auto several_options = [&](const arm& a) {
@@ -285,7 +300,8 @@ line_chart accuracy_chart(const summary& s, const std::string& task) {
     fewest = std::min(fewest, a.problems);
     most = std::max(most, a.problems);
     if (a.is_reference) {
-      out.reference = chart_reference{"full cache", a.accuracy(), a.accuracy_95};
+      const auto level = value_of(a);
+      out.reference = chart_reference{"full cache", level.first, level.second};
       continue;
     }
     const std::string name =
@@ -294,12 +310,14 @@ line_chart accuracy_chart(const summary& s, const std::string& task) {
                                     [&name](const chart_series& c) { return c.name == name; });
     chart_series& series = found != out.series.end() ? *found : out.series.emplace_back();
     series.name = name;
-    series.points.push_back({static_cast<double>(a.budget), a.accuracy(), a.accuracy_95});
+    const auto value = value_of(a);
+    series.points.push_back({static_cast<double>(a.budget), value.first, value.second});
   }
   if (most > 0) {
     out.subtitle = fewest == most ? fmt::format("{} problems", most)
                                   : fmt::format("{} to {} problems", fewest, most);
-    out.subtitle += " for each point; bars are 95 % Wilson intervals";
+    out.subtitle += " for each point; bars are 95 % ";
+    out.subtitle += graded ? "Wilson intervals" : "intervals of the mean";
   }
   return out;
 }

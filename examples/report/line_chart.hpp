@@ -40,9 +40,10 @@ struct line_chart {
   std::optional<chart_reference> reference;
 };
 
-/// The accuracy of each preset of `task` by budget, with Wilson intervals and the reference as a
-/// level. Presets that occur with several options are one series for each.
-[[nodiscard]] line_chart accuracy_chart(const summary& s, const std::string& task);
+/// Each preset of `task` by budget, with 95 % intervals and the reference as a level: the accuracy,
+/// or, where nothing is graded, the mean of the task's first number. Presets that occur with
+/// several options are one series for each.
+[[nodiscard]] line_chart budget_chart(const summary& s, const std::string& task);
 
 /// The chart as an SVG document of its own that can also stand inline in a page. The x axis is
 /// logarithmic when the x span a factor of 8 or more. Points that are not finite are left out; a

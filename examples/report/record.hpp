@@ -20,6 +20,7 @@ struct record {
   std::string options;       ///< of the preset, as text; distinguishes runs of the same preset
   std::int32_t budget = 0;   ///< tokens a keep-set may hold; 0 or less: no limit
   std::int64_t problem = 0;  ///< identifies the problem within the task
+  bool graded = true;        ///< there is an answer to be right; else the next two mean nothing
   bool right = false;        ///< the answer was correct
   bool capped = false;       ///< generation stopped at its limit instead of by itself
   std::vector<named_number> numbers;

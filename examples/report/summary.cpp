@@ -45,6 +45,7 @@ arm make_arm(std::span<const record* const> records) {
   std::vector<std::string> names;
   for (const record* r : records) {
     ++out.problems;
+    out.graded = out.graded || r->graded;
     out.right += r->right ? 1 : 0;
     out.capped += r->capped ? 1 : 0;
     out.prompt_tokens += r->prompt_tokens;

@@ -21,6 +21,7 @@ struct arm {
   std::int32_t budget = 0;
 
   std::int64_t problems = 0;
+  bool graded = false;  ///< some record is; else there is nothing to be right
   std::int64_t right = 0;
   std::int64_t capped = 0;
   interval accuracy_95;  ///< Wilson
@@ -66,10 +67,11 @@ struct summary {
 /// How table() prints.
 struct table_style {
   std::size_t options_width = 40;  ///< longer options are cut, with an ellipsis
+  bool times = true;               ///< with tokens per second, which no second run repeats
 };
 
 /// The summary for a terminal: for each task a heading and aligned columns, without trailing
-/// spaces. Options and numbers have columns only where some arm has them.
+/// spaces. Options, numbers and what is right have columns only where some arm has them.
 [[nodiscard]] std::string table(const summary& s, const table_style& style = {});
 
 }  // namespace report

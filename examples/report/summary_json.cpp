@@ -38,6 +38,7 @@ ordered_json to_json(const arm& a) {
                       {"budget", a.budget},
                       {"is_reference", a.is_reference},
                       {"problems", a.problems},
+                      {"graded", a.graded},
                       {"right", a.right},
                       {"accuracy", finite(a.accuracy())},
                       {"accuracy_95", {a.accuracy_95.low, a.accuracy_95.high}},

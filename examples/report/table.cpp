@@ -101,13 +101,16 @@ std::string table(const summary& s, const table_style& style) {
     }
     add("budget", align::right,
         [](const arm& a) { return a.budget > 0 ? fmt::format("{}", a.budget) : "-"; });
-    add("right", align::right,
-        [](const arm& a) { return fmt::format("{}/{}", a.right, a.problems); });
-    add("accuracy", align::right, [](const arm& a) { return percent(a.accuracy()); });
-    add("95 % interval", align::right, [](const arm& a) {
-      return fmt::format("{} to {}", percent(a.accuracy_95.low), percent(a.accuracy_95.high));
-    });
-    add("capped", align::right, [](const arm& a) { return percent(a.cap_rate()); });
+    const bool graded = any([](const arm& a) { return a.graded; });
+    if (graded) {
+      add("right", align::right,
+          [](const arm& a) { return fmt::format("{}/{}", a.right, a.problems); });
+      add("accuracy", align::right, [](const arm& a) { return percent(a.accuracy()); });
+      add("95 % interval", align::right, [](const arm& a) {
+        return fmt::format("{} to {}", percent(a.accuracy_95.low), percent(a.accuracy_95.high));
+      });
+      add("capped", align::right, [](const arm& a) { return percent(a.cap_rate()); });
+    }
     for (const std::string& name : s.number_names(task)) {
       add(one_line(name, 24), align::right, [&name](const arm& a) {
         for (const auto& number : a.numbers) {
@@ -119,8 +122,9 @@ std::string table(const summary& s, const table_style& style) {
     add("peak tokens", align::right, [](const arm& a) { return fmt::format("{}", a.peak_tokens); });
     add("peak bytes", align::right,
         [](const arm& a) { return byte_size(static_cast<double>(a.peak_bytes)); });
-    add("tokens/s", align::right, [](const arm& a) { return fixed(a.tokens_per_second(), 1); });
-    if (any([](const arm& a) { return a.against_reference.has_value(); })) {
+    if (style.times)
+      add("tokens/s", align::right, [](const arm& a) { return fixed(a.tokens_per_second(), 1); });
+    if (graded && any([](const arm& a) { return a.against_reference.has_value(); })) {
       add("wins", align::right, [](const arm& a) { return against(a, &comparison::wins); });
       add("losses", align::right, [](const arm& a) { return against(a, &comparison::losses); });
       add("p", align::right, [](const arm& a) {

@@ -43,6 +43,7 @@ class evictor_interface {
   virtual result<std::int32_t> length(sequence_id sequence, std::int32_t group) const noexcept = 0;
   virtual result<std::span<const position>> positions(sequence_id sequence,
                                                       std::int32_t group) const noexcept = 0;
+  virtual std::string_view score_part(std::size_t i) const noexcept = 0;
   virtual result<std::int32_t> scores(sequence_id sequence, std::int32_t group,
                                       std::string_view part, std::span<float> out) noexcept = 0;
   virtual result<sequence_statistics> statistics(sequence_id sequence) const noexcept = 0;
@@ -98,6 +99,9 @@ class evictor_holder final : public evictor_interface {
   result<std::int32_t> scores(sequence_id sequence, std::int32_t group, std::string_view part,
                               std::span<float> out) noexcept override {
     return held_.scores(sequence, group, part, out);
+  }
+  std::string_view score_part(std::size_t i) const noexcept override {
+    return held_.score_part(i);
   }
   result<sequence_statistics> statistics(sequence_id sequence) const noexcept override {
     return held_.statistics(sequence);
@@ -183,6 +187,9 @@ class any_evictor {
   [[nodiscard]] result<std::int32_t> scores(sequence_id sequence, std::int32_t group,
                                             std::string_view part, std::span<float> out) noexcept {
     return held_->scores(sequence, group, part, out);
+  }
+  [[nodiscard]] std::string_view score_part(std::size_t i) const noexcept {
+    return held_->score_part(i);
   }
   [[nodiscard]] result<sequence_statistics> statistics(sequence_id sequence) const noexcept {
     return held_->statistics(sequence);

@@ -167,6 +167,9 @@ class evictor {
   [[nodiscard]] result<std::int32_t> scores(sequence_id sequence, std::int32_t group,
                                             std::string_view part, std::span<float> out) noexcept;
 
+  /// The name of part `i` of the score, for scores(); empty behind the last.
+  [[nodiscard]] std::string_view score_part(std::size_t i) const noexcept;
+
   /// Errors: unknown_sequence.
   [[nodiscard]] result<sequence_statistics> statistics(sequence_id sequence) const noexcept;
   [[nodiscard]] evictor_statistics statistics() const noexcept;

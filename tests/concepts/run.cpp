@@ -217,6 +217,8 @@ TEST_CASE("a minimal score with parts works and shows its part") {
   REQUIRE(evictor.scores(sequence, 0, "score", score).ok());
   REQUIRE(evictor.scores(sequence, 0, "channel", part).ok());
   CHECK(part == score);
+  CHECK(evictor.score_part(0) == "channel");
+  CHECK(evictor.score_part(1).empty());
   CHECK(evictor.scores(sequence, 0, "chanel", part).status().code() ==
         epikv::errc::invalid_argument);
 }

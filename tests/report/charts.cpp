@@ -90,7 +90,7 @@ TEST_CASE("ticks are round, inside, and about as many as asked for") {
 TEST_CASE("the accuracy chart has a line for each preset and a bar for each point") {
   const auto records = report_test::sample_records(60);
   const report::summary s = report::summarize(records);
-  const report::line_chart chart = report::accuracy_chart(s, s.tasks().front());
+  const report::line_chart chart = report::budget_chart(s, s.tasks().front());
   REQUIRE(chart.series.size() == 5);
   REQUIRE(chart.reference.has_value());
   CHECK(chart.reference->y == s.arms[0].accuracy());
@@ -110,17 +110,32 @@ TEST_CASE("the accuracy chart has a line for each preset and a bar for each poin
   }
 }
 
+TEST_CASE("where nothing is graded the chart shows the first number") {
+  auto records = report_test::sample_records(60);
+  for (report::record& r : records) r.graded = false;
+  const report::summary s = report::summarize(records);
+  const report::line_chart chart = report::budget_chart(s, s.tasks().front());
+  const auto& nll = s.arms[1].numbers[0].second;
+  CHECK(chart.y_label == "nll");
+  CHECK_FALSE(chart.y_is_share);
+  CHECK(chart.reference->y == s.arms[0].numbers[0].second.mean);
+  CHECK(chart.series[0].points[0].y == nll.mean);
+  CHECK(chart.series[0].points[0].error.high ==
+        doctest::Approx(nll.mean + 1.96 * nll.standard_error).epsilon(1e-4));
+  check_document(to_svg(chart));
+}
+
 TEST_CASE("presets with several options are several lines") {
   auto records = report_test::sample_records(4);
   for (report::record& r : records) {
     if (r.preset == "h2o" && r.budget == 64) r.options = "tau=1";
   }
   const report::summary s = report::summarize(records);
-  const report::line_chart chart = report::accuracy_chart(s, s.tasks().front());
+  const report::line_chart chart = report::budget_chart(s, s.tasks().front());
   REQUIRE(chart.series.size() == 6);
   CHECK(chart.series[2].name == "h2o (tau=16)");
   CHECK(chart.series[3].name == "h2o (tau=1)");
-  CHECK(report::accuracy_chart(s, "no such task").series.empty());
+  CHECK(report::budget_chart(s, "no such task").series.empty());
 }
 
 TEST_CASE("any line chart is a document") {

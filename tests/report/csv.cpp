@@ -90,12 +90,14 @@ TEST_CASE("every record comes back, whatever its texts hold") {
   records[3].numbers = {{"odd, name", 0.1}, {"nll", std::numeric_limits<double>::infinity()}};
   records[4].numbers.clear();
   records[5].seconds = 1.0 / 3;
+  records[6].graded = false;
 
   const std::vector<row> rows = parsed(report::to_csv(records));
   REQUIRE(rows.size() == records.size() + 1);
-  const row head{"task",       "preset",  "options",       "budget",    "problem",
-                 "right",      "capped",  "prompt_tokens", "generated", "peak_tokens",
-                 "peak_bytes", "seconds", "nll",           "kl",        "odd, name"};
+  const row head{"task",          "preset",    "options",     "budget",
+                 "problem",       "graded",    "right",       "capped",
+                 "prompt_tokens", "generated", "peak_tokens", "peak_bytes",
+                 "seconds",       "nll",       "kl",          "odd, name"};
   CHECK(rows[0] == head);
   for (std::size_t i = 0; i < records.size(); ++i) {
     const report::record& r = records[i];
@@ -106,20 +108,21 @@ TEST_CASE("every record comes back, whatever its texts hold") {
     CHECK(got[2] == r.options);
     CHECK(got[3] == std::to_string(r.budget));
     CHECK(got[4] == std::to_string(r.problem));
-    CHECK(got[5] == (r.right ? "1" : "0"));
-    CHECK(got[6] == (r.capped ? "1" : "0"));
-    CHECK(got[7] == std::to_string(r.prompt_tokens));
-    CHECK(got[8] == std::to_string(r.generated));
-    CHECK(got[9] == std::to_string(r.peak_tokens));
-    CHECK(got[10] == std::to_string(r.peak_bytes));
+    CHECK(got[5] == (r.graded ? "1" : "0"));
+    CHECK(got[6] == (r.right ? "1" : "0"));
+    CHECK(got[7] == (r.capped ? "1" : "0"));
+    CHECK(got[8] == std::to_string(r.prompt_tokens));
+    CHECK(got[9] == std::to_string(r.generated));
+    CHECK(got[10] == std::to_string(r.peak_tokens));
+    CHECK(got[11] == std::to_string(r.peak_bytes));
     const auto is = [&got](std::size_t column, double expected) {
       double value = 0;
       const std::string& text = got[column];
       std::from_chars(text.data(), text.data() + text.size(), value);
       CHECK(value == expected);
     };
-    is(11, r.seconds);
-    for (std::size_t column = 12; column < head.size(); ++column) {
+    is(12, r.seconds);
+    for (std::size_t column = 13; column < head.size(); ++column) {
       const auto value = report::number_of(r, head[column]);
       CHECK(got[column].empty() == !value.has_value());
       if (value) is(column, *value);

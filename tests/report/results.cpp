@@ -34,6 +34,7 @@ record nasty() {
   r.options = "tau=16\ttab";
   r.budget = std::numeric_limits<std::int32_t>::min();
   r.problem = std::numeric_limits<std::int64_t>::min();
+  r.graded = false;
   r.right = true;
   r.capped = true;
   r.numbers = {{"nll", 0.1}, {"tiny", 5e-324}, {"huge", 1.7976931348623157e308}, {"", -0.0}};

@@ -171,6 +171,20 @@ TEST_CASE("the table is aligned, without trailing spaces, and holds the numbers"
   CHECK(!contains(small[1], "wins"));
 }
 
+TEST_CASE("where nothing is graded nothing is said to be right") {
+  auto records = report_test::sample_records(10);
+  for (record& r : records) r.graded = false;
+  const report::summary s = report::summarize(records);
+  CHECK_FALSE(s.arms[0].graded);
+  const std::vector<std::string> lines = lines_of(report::table(s, {.times = false}));
+  for (const std::string head : {"right", "accuracy", "capped", "tokens/s", "wins"}) {
+    CHECK_MESSAGE(!contains(lines[1], head), head);
+  }
+  CHECK(contains(lines[1], "nll"));
+  records.back().graded = true;
+  CHECK(contains(report::table(report::summarize(records)), "accuracy"));
+}
+
 TEST_CASE("the JSON has its schema and the same numbers") {
   const auto records = report_test::sample_records(20);
   const report::summary s = report::summarize(records);

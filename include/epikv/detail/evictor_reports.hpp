@@ -93,6 +93,15 @@ result<std::int32_t> evictor<S, P, B>::scores(sequence_id sequence, std::int32_t
 }
 
 template <class S, class P, class B>
+std::string_view evictor<S, P, B>::score_part(std::size_t i) const noexcept {
+  if constexpr (ScoreWithParts<S, B>) {
+    if (i < S::part_names.size()) return S::part_names[i];
+  }
+  static_cast<void>(i);
+  return {};
+}
+
+template <class S, class P, class B>
 result<sequence_statistics> evictor<S, P, B>::statistics(sequence_id sequence) const noexcept {
   const result<record*> found = find(sequence);
   if (!found) return found.status();

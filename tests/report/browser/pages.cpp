@@ -59,7 +59,7 @@ int main(int argc, char** argv) {
 
   bool ok = write_page(folder + "viewer.html", report_test::sample_trace(120, 400, 160, 16, 4));
   ok = ok && write_page(folder + "empty.html", {});
-  ok = ok && write(folder + "accuracy.svg", to_svg(report::accuracy_chart(s, task)));
+  ok = ok && write(folder + "accuracy.svg", to_svg(report::budget_chart(s, task)));
   ok = ok && write(folder + "many.svg", to_svg(many_lines()));
   ok = ok && write(folder + "empty.svg", to_svg(report::line_chart{}));
   report::line_chart single = many_lines();

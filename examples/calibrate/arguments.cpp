@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "arguments.hpp"
+
+#include <array>
+
+#include "eval/command_line.hpp"
+
+namespace calibrate {
+namespace {
+
+using eval::read_number;
+using eval::read_text;
+using line = eval::option_line<arguments>;
+
+constexpr std::size_t million = 1'000'000;
+
+constexpr std::array options{
+    line{"--model", "FILE", "a GGUF model (default: the shipped reasoning model)",
+         [](std::string_view v, arguments& a) { return read_text(v, a.model); }},
+    line{"--budget", "K", "tokens a keep-set may hold (default 200)",
+         [](std::string_view v, arguments& a) { return read_number(v, 1, 1 << 24, a.budget); }},
+    line{"--settings", "TEXT", "settings of all presets that understand them, as \"tau=16\"",
+         [](std::string_view v, arguments& a) { return read_text(v, a.settings); }},
+    line{"--by", "MEASURE", "kl (teacher-forced, default) or answers (of reasoning problems)",
+         [](std::string_view v, arguments& a) {
+           a.by = v == "answers" ? measure::answers : measure::kl;
+           return v == "answers" || v == "kl";
+         }},
+    line{"--problems", "N", "problems or passages to choose by (default 8)",
+         [](std::string_view v, arguments& a) {
+           return read_number<std::size_t>(v, 1, million, a.problems);
+         }},
+    line{"--held-out", "N", "further ones to confirm the choice on (default 8)",
+         [](std::string_view v, arguments& a) {
+           return read_number<std::size_t>(v, 0, million, a.held_out);
+         }},
+    line{"--seed", "N", "number of the first reasoning problem (default 2000000)",
+         [](std::string_view v, arguments& a) {
+           return read_number<std::uint64_t>(v, 0, ~std::uint64_t{0} / 2, a.seed);
+         }},
+    line{"--steps", "N", "steps of a reasoning problem, 1 to 20 (default 12)",
+         [](std::string_view v, arguments& a) {
+           return read_number<std::size_t>(v, 1, 20, a.steps);
+         }},
+    line{"--text", "FILE", "a text to take passages from, instead of reasoning problems",
+         [](std::string_view v, arguments& a) { return read_text(v, a.text); }},
+    line{"--prompt-tokens", "N", "tokens of a passage before what is compared (default 32)",
+         [](std::string_view v, arguments& a) {
+           return read_number<std::size_t>(v, 1, million, a.prompt_tokens);
+         }},
+    line{"--text-tokens", "N", "tokens of a passage that are compared (default 480)",
+         [](std::string_view v, arguments& a) {
+           return read_number<std::size_t>(v, 1, million, a.text_tokens);
+         }},
+    line{"--jobs", "N", "threads (default: one for each core)",
+         [](std::string_view v, arguments& a) {
+           return read_number<std::size_t>(v, 1, 1024, a.jobs);
+         }},
+    line{"--out", "FILE", "results, line by line; an interrupted search goes on from it",
+         [](std::string_view v, arguments& a) { return read_text(v, a.out); }},
+    line{"--svg", "FILE", "a heat map of the pairs of bands",
+         [](std::string_view v, arguments& a) { return read_text(v, a.svg); }},
+    line{"--preset-file", "FILE", "where the winner goes, for make_evictor and epikv-eval",
+         [](std::string_view v, arguments& a) { return read_text(v, a.preset_file); }},
+};
+
+}  // namespace
+
+std::string usage() {
+  return "usage: epikv-calibrate [options]\n\n"
+         "Finds by outcome which of a model's layers the epiphany score should read, and whether\n"
+         "segments and relevance help, and stores the best as a preset file.\n\n" +
+         eval::describe<arguments>(options);
+}
+
+mini::expected<arguments> parse_arguments(const std::vector<std::string_view>& words) {
+  arguments out;
+  if (const auto read = eval::parse_options<arguments>(options, words, out); !read) {
+    return read.reason();
+  }
+  if (out.by == measure::answers && !out.text.empty()) {
+    return mini::fail("--by answers is for reasoning problems, not for a --text");
+  }
+  return out;
+}
+
+}  // namespace calibrate

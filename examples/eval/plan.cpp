@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "plan.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "agreement.hpp"
+#include "mini_model/ledger.hpp"
+#include "passage.hpp"
+#include "reasoning.hpp"
+
+namespace eval {
+namespace {
+
+using mini::expected;
+using mini::fail;
+using mini::in_quotes;
+
+expected<std::unique_ptr<passage_source>> plan_passages(const arguments& asked,
+                                                        const mini::loaded_model& model) {
+  if (!asked.text.empty()) {
+    return text_passages(asked.text, {asked.prompt_tokens, asked.text_tokens, asked.problems},
+                         model);
+  }
+  return ledger_passages(asked.seed, asked.problems, asked.steps);
+}
+
+expected<std::unique_ptr<task>> plan_task(const std::string& name, const arguments& asked,
+                                          const mini::loaded_model& model) {
+  if (name == "reasoning") {
+    return make_reasoning_task(
+        {.first_seed = asked.seed, .problems = asked.problems, .steps = asked.steps}, model);
+  }
+  if (name == "agreement" || name == "perplexity") {
+    auto passages = plan_passages(asked, model);
+    if (!passages) return passages.reason();
+    return name == "agreement" ? make_agreement_task(*std::move(passages))
+                               : make_perplexity_task(*std::move(passages));
+  }
+  return fail("there is no task ", in_quotes(name), "; there are reasoning, agreement, perplexity");
+}
+
+}  // namespace
+
+shipped_model shipped() {
+  const std::string folder = EPIKV_SOURCE_DIR "/examples/mini_model/weights/";
+  // The window and the segments fit the task's lines of 38 characters, as the paper's 128 fit its
+  // longer thoughts.
+  return {folder + "ledger.gguf", folder + "ledger.preset",
+          "tau=16 recent=32 segment=32 tiers=16,8,2"};
+}
+
+expected<std::vector<arm>> plan_arms(const arguments& asked, const epikv::model_shape& shape) {
+  const bool own = asked.model.empty();
+  const std::string common = asked.settings.empty() && own ? shipped().settings : asked.settings;
+  std::vector<arm> arms{{"full", "none", ""}};
+
+  const auto all = preset_arms(common);
+  if (!all) return all.reason();
+  const bool every =
+      asked.presets.empty() ? asked.arms.empty() : asked.presets == std::vector<std::string>{"all"};
+  if (every) arms.insert(arms.end(), all->begin(), all->end());
+  for (const std::string& name : asked.presets) {
+    if (every) break;
+    auto each = parse_arm(name, common);
+    if (!each) return each.reason();
+    arms.push_back(*std::move(each));
+  }
+  for (const std::string& text : asked.arms) {
+    auto each = parse_arm(text, common);
+    if (!each) return each.reason();
+    arms.push_back(*std::move(each));
+  }
+  std::string file = asked.calibrated;
+  if (file.empty() && own && std::filesystem::exists(shipped().preset_file)) {
+    file = shipped().preset_file;
+  }
+  if (!file.empty() && file != "none") {
+    auto each = arm_of_file(file, shape, common);
+    if (!each) return each.reason();
+    arms.push_back(*std::move(each));
+  }
+
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (arms[i].name == arms[j].name) {
+        return fail("two arms are called ", in_quotes(arms[i].name),
+                    "; name one as \"NAME: ", arms[i].preset, " ...\"");
+      }
+    }
+    // What no evictor takes is said before anything is computed.
+    for (const std::int32_t budget : asked.budgets) {
+      if (const auto made = make_evictor(arms[i], shape, budget); !made) return made.reason();
+    }
+  }
+  return arms;
+}
+
+expected<std::vector<std::unique_ptr<task>>> plan_tasks(const arguments& asked,
+                                                        const mini::loaded_model& model) {
+  std::vector<std::unique_ptr<task>> out;
+  for (const std::string& name : asked.tasks) {
+    auto made = plan_task(name, asked, model);
+    if (!made) return made.reason();
+    for (const auto& other : out) {
+      if (other->name() == name) return fail("the task ", in_quotes(name), " is given twice");
+    }
+    out.push_back(*std::move(made));
+  }
+  return out;
+}
+
+expected<std::vector<mini::token>> plan_viewed_prompt(const arguments& asked,
+                                                      const mini::loaded_model& model) {
+  if (asked.text.empty()) {
+    const auto problem = mini::make_ledger_problem(asked.seed, 4, asked.steps);
+    if (!problem) return problem.reason();
+    return model.words.encode(problem->prompt);
+  }
+  const auto passages = plan_passages(asked, model);
+  if (!passages) return passages.reason();
+  session with{model};
+  auto first = (*passages)->draw(with, 0);
+  if (!first) return first.reason();
+  return std::move(first->prompt);
+}
+
+}  // namespace eval

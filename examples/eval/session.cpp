@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+#include "session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace eval {
+namespace {
+
+using mini::expected;
+using mini::fail;
+using mini::position;
+using mini::token;
+
+constexpr std::int32_t no_limit = 1 << 24;  // tokens
+constexpr std::size_t prompt_chunk = 256;   // tokens in one pass: bounds the scratch memory
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// A cache that grows with what an arm keeps, so that a bounded run holds bounded memory.
+void make_room(mini::kv_cache& cache, std::size_t tokens) {
+  const std::size_t needed = cache.length() + tokens;
+  if (needed > cache.capacity()) cache.reserve(std::max(needed, cache.capacity() * 3 / 2));
+}
+
+// evicting_host with a growing cache and a look at what it selects.
+class watched_host {
+ public:
+  watched_host(epikv::any_evictor& evictor, epikv::sequence_id sequence,
+               const selection_watcher& watch) noexcept
+      : evictor_{&evictor}, sequence_{sequence}, host_{evictor, sequence}, watch_{&watch} {}
+
+  bool before(std::span<const token> tokens, position first, mini::kv_cache& cache) {
+    make_room(cache, tokens.size());
+    return host_.before(tokens, first, cache);
+  }
+  void observe(std::size_t layer, const mini::layer_tap& tap) noexcept {
+    host_.observe(layer, tap);
+  }
+  bool after(mini::kv_cache& cache) {
+    if (*watch_ && host_.status().ok()) (*watch_)(*evictor_, sequence_);
+    return host_.after(cache);
+  }
+  const epikv::status& status() const noexcept { return host_.status(); }
+
+ private:
+  epikv::any_evictor* evictor_;
+  epikv::sequence_id sequence_;
+  mini::evicting_host host_;
+  const selection_watcher* watch_;
+};
+
+run_cost cost_of(const mini::kv_cache& cache, double seconds) {
+  return {cache.peak_tokens(), cache.peak_bytes(), seconds};
+}
+
+std::int32_t budget_of(const arm& each, std::int32_t budget) {
+  return each.is_full() ? no_limit : budget;
+}
+
+}  // namespace
+
+expected<generated> session::generate(const arm& each, std::int32_t budget,
+                                      std::span<const token> prompt, std::size_t most,
+                                      const selection_watcher& watch) {
+  auto evictor = make_evictor(each, shape(), budget_of(each, budget));
+  if (!evictor) return evictor.reason();
+  const epikv::status added = evictor->add(sequence_, static_cast<std::int32_t>(prompt.size()));
+  if (!added) return fail(each.name, ": ", added.message());
+
+  mini::kv_cache cache{model_->model.shape, prompt.size() + 1};
+  watched_host host{*evictor, sequence_, watch};
+  const auto begin = std::chrono::steady_clock::now();
+  auto tokens = mini::generate(
+      engine_, cache, prompt,
+      {.most_tokens = most, .eos = model_->words.eos(), .prompt_chunk = prompt_chunk}, host);
+  const double seconds = seconds_since(begin);
+  if (!host.status().ok()) return fail(each.name, ": ", host.status().message());
+  if (!tokens) return tokens.reason();
+
+  generated out;
+  out.tokens = *std::move(tokens);
+  out.capped = out.tokens.empty() || out.tokens.back() != model_->words.eos();
+  out.cost = cost_of(cache, seconds);
+  return out;
+}
+
+expected<run_cost> session::force(
+    const arm& each, std::int32_t budget, std::span<const token> prompt,
+    std::span<const token> text,
+    const std::function<void(std::size_t, std::span<const float>)>& see, std::string_view forced) {
+  if (prompt.empty() || text.empty()) return fail("a prompt and a text need a token each");
+  const std::string settings = "cadence=aligned " + std::string{forced};
+  auto evictor = make_evictor(each, shape(), budget_of(each, budget), settings);
+  if (!evictor) return evictor.reason();
+  const epikv::status added = evictor->add(sequence_, static_cast<std::int32_t>(prompt.size()));
+  if (!added) return fail(each.name, ": ", added.message());
+
+  mini::kv_cache cache{model_->model.shape, prompt.size() + 1};
+  const selection_watcher nobody;
+  watched_host host{*evictor, sequence_, nobody};
+  const auto observer = [&host](std::size_t layer, const mini::layer_tap& tap) {
+    host.observe(layer, tap);
+  };
+  const std::size_t vocabulary = model_->model.shape.vocab;
+  const std::size_t tau = each.is_full() ? 64 : static_cast<std::size_t>(evictor->options().tau);
+  const auto begin = std::chrono::steady_clock::now();
+
+  // Step by step: the prompt in chunks, then the text up to its last token but one, whose logits
+  // predict the last.
+  std::size_t shown = 0;
+  position next = 0;
+  const auto feed = [&](std::span<const token> chunk, bool is_text) -> expected<void> {
+    if (!host.before(chunk, next, cache)) return fail(each.name, ": ", host.status().message());
+    const auto logits =
+        engine_.forward(chunk, next, cache, observer,
+                        is_text ? mini::logits_of::every_token : mini::logits_of::last_token);
+    if (!logits) return logits.reason();
+    for (std::size_t i = 0; is_text && i < chunk.size(); ++i) {
+      see(++shown, logits->subspan(i * vocabulary, vocabulary));
+    }
+    if (!is_text && static_cast<std::size_t>(next) + chunk.size() == prompt.size()) {
+      see(0, *logits);
+    }
+    if (!host.after(cache)) return fail(each.name, ": ", host.status().message());
+    next += static_cast<position>(chunk.size());
+    return {};
+  };
+  for (std::size_t at = 0; at < prompt.size(); at += prompt_chunk) {
+    const auto fed = feed(prompt.subspan(at, std::min(prompt_chunk, prompt.size() - at)), false);
+    if (!fed) return fed.reason();
+  }
+  const std::size_t last = text.size() - 1;
+  for (std::size_t at = 0; at < last; at += tau) {
+    const auto fed = feed(text.subspan(at, std::min(tau, last - at)), true);
+    if (!fed) return fed.reason();
+  }
+  return cost_of(cache, seconds_since(begin));
+}
+
+}  // namespace eval

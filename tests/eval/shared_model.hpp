@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "eval/plan.hpp"
+#include "eval/session.hpp"
+#include "mini_model/ledger.hpp"
+#include "mini_model/loaded_model.hpp"
+
+namespace eval_test {
+
+/// The shipped model, read once.
+inline const mini::loaded_model& shipped_model() {
+  static const mini::loaded_model loaded = [] {
+    auto made = mini::loaded_model::load(eval::shipped().weights);
+    REQUIRE_MESSAGE(bool(made), made.error());
+    return *std::move(made);
+  }();
+  return loaded;
+}
+
+inline std::vector<mini::token> ledger_prompt(std::uint64_t seed, std::size_t steps) {
+  const auto problem = mini::make_ledger_problem(seed, 4, steps);
+  REQUIRE(bool(problem));
+  auto prompt = shipped_model().words.encode(problem->prompt);
+  REQUIRE(bool(prompt));
+  return *std::move(prompt);
+}
+
+/// All arms at settings that make them evict early in short answers.
+inline std::vector<eval::arm> short_arms() {
+  auto arms = eval::preset_arms("tau=8 recent=16 segment=16 tiers=8,4,2 cadence=aligned");
+  REQUIRE_MESSAGE(bool(arms), arms.error());
+  return *std::move(arms);
+}
+
+}  // namespace eval_test
