@@ -100,13 +100,16 @@ def check_panel(browser):
     check_true("hover shows the fate: " + text, "Evicted at this step" in text)
     for word in ("position", "slot", "score", " a ", " b ", " z none", "prompt"):
         check_true(f"hover shows {word}: {text}", word in text)
+    browser.hover(*browser.centre("document.querySelector('#text .t.c11')"))
+    before = panel(browser)
+    check_true("a kept one: " + before, "In the cache" in before)
     browser.hover(*browser.centre("document.querySelector('#text .t.old')"))
     text = panel(browser)
     check_true("hover shows when it was evicted: " + text, "Evicted at step " in text)
     check_true("and its last score: " + text, "score" in text and "score none" not in text)
     # Looking back at the evicted one must not have changed what is shown for others.
     browser.hover(*browser.centre("document.querySelector('#text .t.c11')"))
-    check_true("then a kept one: " + panel(browser), "In the cache" in panel(browser))
+    check("the kept one again", panel(browser), before)
     kept = browser.run("document.querySelector('#text .t.c11').token")
     shown = browser.run("document.querySelector('#panel dd').innerText")
     check("its position", shown, str(kept))
