@@ -18,21 +18,31 @@ namespace {
 // longer thoughts.
 constexpr std::string_view common = "tau=16 recent=32";
 constexpr std::string_view segments = " segment=32 tiers=16,8,2";
-constexpr std::string_view fitted = " band_a=4 band_b=3";
 
-std::vector<mini::arm> table_arms() {
+// Which bands fit the weights is kept beside them, in the file that epikv-calibrate wrote.
+mini::expected<std::vector<mini::arm>> table_arms(const std::string& preset_path) {
+  const auto calibrated = epikv::preset_file::open(preset_path.c_str());
+  if (!calibrated) return mini::fail(calibrated.status().message());
+  std::string bands;
+  std::string all;
+  for (const epikv::option& each : calibrated->settings()) {
+    const std::string setting = fmt::format(" {}={}", each.name(), each.word());
+    if (each.name().substr(0, 5) == "band_") bands += setting;
+    all += setting;
+  }
+  if (bands.empty()) return mini::fail(preset_path, " names no bands");
   const std::string base{common};
   const std::string seg = base + std::string{segments};
-  const std::string bands{fitted};
-  return {{"streaming, prompt kept", "streaming", base + " protect_prompt=true sinks=0"},
-          {"random", "random", base},
-          {"random-head", "random-head", base},
-          {"epikv-q", "epikv-q", seg},
-          {"epikv-seg, default bands", "epikv-seg", seg},
-          {"epikv-flat, default bands", "epikv-flat", base},
-          {"epikv-q add, bands (4, 3)", "epikv-q", seg + bands + " query_mode=add"},
-          {"epikv-seg, bands (4, 3)", "epikv-seg", seg + bands + " fill=true"},
-          {"epikv-flat, bands (4, 3)", "epikv-flat", base + bands}};
+  return std::vector<mini::arm>{
+      {"streaming, prompt kept", "streaming", base + " protect_prompt=true sinks=0"},
+      {"random", "random", base},
+      {"random-head", "random-head", base},
+      {"epikv-q", "epikv-q", seg},
+      {"epikv-seg, default bands", "epikv-seg", seg},
+      {"epikv-flat, default bands", "epikv-flat", base},
+      {"epikv-q add, fitted bands", "epikv-q", seg + bands + " query_mode=add"},
+      {"epikv-seg, fitted bands", "epikv-seg", seg + bands + " fill=true"},
+      {"calibrated", std::string{calibrated->name()}, all}};
 }
 
 int complain(const std::string& what) {
@@ -76,8 +86,14 @@ int main(int argc, char** argv) {
   if (const auto prompt = loaded->words.encode(sample->prompt); !prompt) {
     return complain(asked->weights + ": " + prompt.error());
   }
-  std::vector<mini::arm> arms = table_arms();
-  if (!asked->preset.empty()) arms = {{asked->preset, asked->preset, asked->settings}};
+  std::vector<mini::arm> arms;
+  if (!asked->preset.empty()) {
+    arms = {{asked->preset, asked->preset, asked->settings}};
+  } else {
+    auto table = table_arms(EPIKV_SOURCE_DIR "/examples/mini_model/weights/ledger.preset");
+    if (!table) return complain(table.error());
+    arms = *std::move(table);
+  }
   for (const std::int32_t budget : asked->budgets) {
     for (const mini::arm& each : arms) {
       const auto evictor = mini::make_arm_evictor(*loaded, each, budget);

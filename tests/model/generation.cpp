@@ -279,9 +279,9 @@ TEST_CASE("epikv-mini prints a line for the full cache and one for each preset")
                                         "epikv-q",
                                         "epikv-seg, default bands",
                                         "epikv-flat, default bands",
-                                        "epikv-q add, bands (4, 3)",
-                                        "epikv-seg, bands (4, 3)",
-                                        "epikv-flat, bands (4, 3)"};
+                                        "epikv-q add, fitted bands",
+                                        "epikv-seg, fitted bands",
+                                        "calibrated"};
   std::size_t found = 0;
   std::istringstream in{result.out};
   for (std::string line; std::getline(in, line);) {
