@@ -137,7 +137,7 @@ expected<void> run(const arguments& asked) {
   const std::string weights = own ? eval::shipped().weights : asked.model;
   const auto loaded = mini::loaded_model::load(weights);
   if (!loaded) return loaded.reason();
-  const epikv::model_shape shape = mini::evicting_host::shape_of(loaded->model.shape);
+  const epikv::model_shape shape = mini::shape_of(loaded->model.shape);
   const auto task = make_task(asked, *loaded);
   if (!task) return task.reason();
 

@@ -83,7 +83,7 @@ expected<void> run(const eval::arguments& asked) {
   const std::string weights = asked.model.empty() ? eval::shipped().weights : asked.model;
   const auto loaded = mini::loaded_model::load(weights);
   if (!loaded) return loaded.reason();
-  const epikv::model_shape shape = mini::evicting_host::shape_of(loaded->model.shape);
+  const epikv::model_shape shape = mini::shape_of(loaded->model.shape);
 
   auto arms = eval::plan_arms(asked, shape);
   if (!arms) return arms.reason();

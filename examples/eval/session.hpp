@@ -41,7 +41,7 @@ class session {
 
   [[nodiscard]] const mini::loaded_model& model() const noexcept { return *model_; }
   [[nodiscard]] epikv::model_shape shape() const noexcept {
-    return mini::evicting_host::shape_of(model_->model.shape);
+    return mini::shape_of(model_->model.shape);
   }
 
   /// The problem that comes next. Seeded draws depend on it, so that they differ between problems

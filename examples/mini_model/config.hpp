@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "gguf.hpp"
@@ -12,13 +13,32 @@
 
 namespace mini {
 
-/// The sizes and constants of a llama model.
+/// The decoders this engine computes. They differ in the pairs that a rotation turns, and in what
+/// is done to queries and keys before it.
+enum class architecture {
+  llama,  ///< pairs are neighbours, 2i and 2i + 1
+  qwen2,  ///< biases on queries, keys and values; pairs are i and i + head_dim / 2
+  qwen3,  ///< queries and keys normalised head by head; pairs as in qwen2
+};
+
+/// The name in general.architecture, and in front of the metadata keys.
+[[nodiscard]] constexpr std::string_view name_of(architecture kind) noexcept {
+  switch (kind) {
+    case architecture::llama: return "llama";
+    case architecture::qwen2: return "qwen2";
+    case architecture::qwen3: return "qwen3";
+  }
+  return "";
+}
+
+/// The sizes and constants of a model.
 struct config {
+  architecture kind = architecture::llama;
   std::size_t layers = 0;
   std::size_t hidden = 0;
   std::size_t query_heads = 0;
   std::size_t kv_heads = 0;  // each serves query_heads / kv_heads consecutive query heads
-  std::size_t head_dim = 0;  // even: rotary pairs are the dimensions 2i and 2i + 1
+  std::size_t head_dim = 0;  // even
   std::size_t feed_forward = 0;
   std::size_t vocab = 0;
   std::size_t context = 0;  // tokens of the longest sequence the model was made for
@@ -29,26 +49,38 @@ struct config {
   std::size_t query_size() const noexcept { return query_heads * head_dim; }
   std::size_t kv_size() const noexcept { return kv_heads * head_dim; }
 
+  /// Which dimensions of a head a rotation turns together.
+  bool turns_halves() const noexcept { return kind != architecture::llama; }
+
   /// Query heads that share one KV head.
   std::size_t group_size() const noexcept { return query_heads / kv_heads; }
 
-  /// Reads the metadata. Another architecture than `llama` is an error, and so are sizes that
-  /// contradict each other and features this engine does not compute (a partial rotation, rotary
-  /// scaling).
+  /// Reads the metadata. Another architecture is an error, and so are sizes that contradict each
+  /// other and features this engine does not compute (a partial rotation, rotary scaling).
   static expected<config> load(const gguf_file& file);
 };
 
 inline expected<config> config::load(const gguf_file& file) {
-  const auto architecture = file.get<std::string_view>("general.architecture");
-  if (!architecture) return architecture.reason();
-  if (*architecture != "llama") {
-    return fail("architecture ", in_quotes(*architecture), " is not supported, only llama");
+  const auto named = file.get<std::string_view>("general.architecture");
+  if (!named) return named.reason();
+  config out;
+  if (*named == name_of(architecture::qwen2)) {
+    out.kind = architecture::qwen2;
+  } else if (*named == name_of(architecture::qwen3)) {
+    out.kind = architecture::qwen3;
+  } else if (*named != name_of(architecture::llama)) {
+    return fail("architecture ", in_quotes(*named),
+                " is not supported, only llama, qwen2 and qwen3");
   }
+  const auto key_of = [&](std::string_view name) {
+    return std::string{*named} + "." + std::string{name};
+  };
 
   // Sizes get multiplied later on; with this bound on each no product overflows.
   constexpr std::uint64_t largest = std::uint64_t{1} << 20;
   std::optional<failure> wrong;  // the first problem
-  const auto size = [&](std::string_view key, std::optional<std::size_t> fallback = {}) {
+  const auto size = [&](std::string_view name, std::optional<std::size_t> fallback = {}) {
+    const std::string key = key_of(name);
     const auto value =
         fallback ? file.get_or<std::uint64_t>(key, *fallback) : file.get<std::uint64_t>(key);
     if (!value && !wrong) wrong = value.reason();
@@ -57,7 +89,8 @@ inline expected<config> config::load(const gguf_file& file) {
     }
     return wrong ? std::size_t{1} : static_cast<std::size_t>(*value);
   };
-  const auto positive = [&](std::string_view key, std::optional<double> fallback = {}) {
+  const auto positive = [&](std::string_view name, std::optional<double> fallback = {}) {
+    const std::string key = key_of(name);
     const auto value = fallback ? file.get_or<double>(key, *fallback) : file.get<double>(key);
     if (!value && !wrong) wrong = value.reason();
     if (value && !(*value > 0 && std::isfinite(*value)) && !wrong) {
@@ -66,26 +99,25 @@ inline expected<config> config::load(const gguf_file& file) {
     return wrong ? 1.0 : *value;
   };
 
-  config out;
-  out.layers = size("llama.block_count");
-  out.hidden = size("llama.embedding_length");
-  out.feed_forward = size("llama.feed_forward_length");
-  out.context = size("llama.context_length");
-  out.query_heads = size("llama.attention.head_count");
-  out.kv_heads = size("llama.attention.head_count_kv", out.query_heads);
-  out.head_dim = size("llama.attention.key_length", out.hidden / out.query_heads);
-  const auto value_dim = size("llama.attention.value_length", out.head_dim);
-  const auto rotated = size("llama.rope.dimension_count", out.head_dim);
-  out.rope_base = positive("llama.rope.freq_base", 10000.0);
-  out.rms_eps = positive("llama.attention.layer_norm_rms_epsilon");
-  const auto scaling = file.get_or<std::string_view>("llama.rope.scaling.type", "none");
+  out.layers = size("block_count");
+  out.hidden = size("embedding_length");
+  out.feed_forward = size("feed_forward_length");
+  out.context = size("context_length");
+  out.query_heads = size("attention.head_count");
+  out.kv_heads = size("attention.head_count_kv", out.query_heads);
+  out.head_dim = size("attention.key_length", out.hidden / out.query_heads);
+  const auto value_dim = size("attention.value_length", out.head_dim);
+  const auto rotated = size("rope.dimension_count", out.head_dim);
+  out.rope_base = positive("rope.freq_base", 10000.0);
+  out.rms_eps = positive("attention.layer_norm_rms_epsilon");
+  const auto scaling = file.get_or<std::string_view>(key_of("rope.scaling.type"), "none");
   if (wrong) return *std::move(wrong);
   if (!scaling) return scaling.reason();
 
   if (*scaling != "none") return fail("rotary scaling ", in_quotes(*scaling), " is not supported");
-  for (const std::string_view key : {"llama.rope.scaling.factor", "llama.rope.scale_linear"}) {
+  for (const std::string& key : {key_of("rope.scaling.factor"), key_of("rope.scale_linear")}) {
     // Without a type a factor means linear scaling; the second key is its older name.
-    if (file.contains("llama.rope.scaling.type")) break;
+    if (file.contains(key_of("rope.scaling.type"))) break;
     const auto factor = file.get_or<double>(key, 1.0);
     if (!factor) return factor.reason();
     if (*factor != 1.0) return fail("rotary scaling by ", in_quotes(key), " is not supported");

@@ -52,7 +52,7 @@ struct problem_set {
 /// The evictor of an arm under a budget; the error says what EpiKV does not know.
 inline expected<epikv::any_evictor> make_arm_evictor(const loaded_model& loaded, const arm& each,
                                                      std::int32_t budget) {
-  auto evictor = epikv::make_evictor(each.preset, evicting_host::shape_of(loaded.model.shape),
+  auto evictor = epikv::make_evictor(each.preset, shape_of(loaded.model.shape),
                                      "budget=" + std::to_string(budget) + " " + each.settings);
   if (!evictor) return fail(each.label, ": ", evictor.status().message());
   return *std::move(evictor);

@@ -78,8 +78,7 @@ class kv_cache {
   /// The same for every group.
   void set_length(std::size_t n) noexcept {
     for (std::size_t layer = 0; layer < layers_; ++layer) {
-      for (std::size_t head = 0; head < kv_heads_; ++head)
-        set_length(layer, head, n);
+      for (std::size_t head = 0; head < kv_heads_; ++head) set_length(layer, head, n);
     }
   }
 

@@ -121,8 +121,7 @@ inline ledger_grade grade(const ledger_problem& problem, std::string_view genera
   out.right = trace.size() >= 4 && generated.ends_with(trace.substr(trace.size() - 4));
   const std::size_t both = std::min(trace.size(), generated.size());
   std::size_t same = 0;
-  for (std::size_t i = 0; i < both; ++i)
-    same += generated[i] == trace[i] ? 1 : 0;
+  for (std::size_t i = 0; i < both; ++i) same += generated[i] == trace[i] ? 1 : 0;
   out.characters =
       trace.empty() ? 0 : static_cast<double>(same) / static_cast<double>(trace.size());
   return out;

@@ -8,30 +8,20 @@
 
 namespace mini {
 
-// The arithmetic of one token. Chunks are computed token by token: a matrix product would be faster
-// for a prompt, but its sums depend on the number of rows, and here a token's numbers shall not
-// depend on the chunk it arrives in.
+// What a token's numbers are does not depend on the chunk or the batch it arrives in: every sum has
+// one order, whatever is computed beside it.
 
-/// out[size] = x[size] / rms(x) * gain[size].
-inline void rms_norm(const float* x, const vector& gain, double eps, float* out) noexcept {
-  const auto size = static_cast<std::size_t>(gain.size());
-  const auto in = as_vector(x, size);
-  const float mean_square = in.squaredNorm() / static_cast<float>(size);
-  const float scale = 1.0f / std::sqrt(mean_square + static_cast<float>(eps));
-  as_vector(out, size) = (in * scale).cwiseProduct(gain);
-}
+/// out[size] = x[size] / rms(x) * gain[size]; out may be x.
+void rms_norm(const float* x, const vector& gain, double eps, float* out) noexcept;
 
-/// y[out] = w[out, in] * x[in].
-inline void project(const matrix& w, const float* x, float* y) noexcept {
-  const auto in = as_vector(x, static_cast<std::size_t>(w.cols()));
-  as_vector(y, static_cast<std::size_t>(w.rows())).noalias() = w * in;
-}
+/// What becomes of the numbers that are there already.
+enum class onto { replace, add };
 
-/// y[out] += w[out, in] * x[in].
-inline void project_add(const matrix& w, const float* x, float* y) noexcept {
-  const auto in = as_vector(x, static_cast<std::size_t>(w.cols()));
-  as_vector(y, static_cast<std::size_t>(w.rows())).noalias() += w * in;
-}
+/// y[rows, out] = x[rows, in] * w[out, in]^T, or y += it; rows of x and y follow each other without
+/// gaps. Each element is one sum of 16 lanes, joined in one order, so it has the same bits however
+/// many rows there are; with more of them each weight is read less often.
+void project(const matrix& w, const float* x, std::size_t rows, float* y,
+             onto what = onto::replace) noexcept;
 
 /// The rotation of a token at position p: pair i turns by p * base^(-2i / head_dim). One entry of
 /// cosine and sine per pair, [head_dim / 2].
@@ -45,16 +35,21 @@ inline void rotary_angles(position p, double base, std::size_t head_dim, float* 
   }
 }
 
-/// Rotates x[heads, head_dim] in place. Pairs are adjacent dimensions, 2i and 2i + 1, as GGUF
-/// stores them.
+/// Rotates x[heads, head_dim] in place. `halves`: pairs are dimensions i and i + head_dim / 2; else
+/// neighbours, 2i and 2i + 1.
 inline void rotate(float* x, std::size_t heads, std::size_t head_dim, const float* cosine,
-                   const float* sine) noexcept {
+                   const float* sine, bool halves) noexcept {
+  const std::size_t pairs = head_dim / 2;
+  const std::size_t step = halves ? 1 : 2;       // from pair to pair
+  const std::size_t apart = halves ? pairs : 1;  // from the first of a pair to the second
   for (std::size_t h = 0; h < heads; ++h, x += head_dim) {
-    for (std::size_t i = 0; i < head_dim / 2; ++i) {
-      const float a = x[2 * i];
-      const float b = x[2 * i + 1];
-      x[2 * i] = a * cosine[i] - b * sine[i];
-      x[2 * i + 1] = a * sine[i] + b * cosine[i];
+    for (std::size_t i = 0; i < pairs; ++i) {
+      float& first = x[i * step];
+      float& second = x[i * step + apart];
+      const float a = first;
+      const float b = second;
+      first = a * cosine[i] - b * sine[i];
+      second = a * sine[i] + b * cosine[i];
     }
   }
 }
@@ -72,9 +67,6 @@ inline void attend(const float* query, const float* keys, const float* values, s
 }
 
 /// gate[size] = silu(gate) * up[size].
-inline void swiglu(float* gate, const float* up, std::size_t size) noexcept {
-  auto g = as_vector(gate, size);
-  g.array() *= as_vector(up, size).array() / (1.0f + (-g.array()).exp());
-}
+void swiglu(float* gate, const float* up, std::size_t size) noexcept;
 
 }  // namespace mini

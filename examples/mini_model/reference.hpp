@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -34,8 +35,7 @@ inline row multiply(const matrix& w, const row& x) {
 /// y[i] = gain[i] * x[i] / sqrt(mean of the squares + eps).
 inline row normalise(const row& x, const vector& gain, double eps) {
   double squares = 0.0;
-  for (const double value : x)
-    squares += value * value;
+  for (const double value : x) squares += value * value;
   const double rms = std::sqrt(squares / static_cast<double>(x.size()) + eps);
   row y(x.size());
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -44,22 +44,44 @@ inline row normalise(const row& x, const vector& gain, double eps) {
   return y;
 }
 
-/// Turns every pair (2i, 2i + 1) of every head by the angle p / base^(2i / head_dim).
-inline row turn(row x, position p, std::size_t head_dim, double base) {
-  for (std::size_t even = 0; even + 1 < x.size(); even += 2) {
-    const auto in_head = static_cast<double>(even % head_dim);
-    const double angle = p / std::pow(base, in_head / static_cast<double>(head_dim));
-    const double real = x[even];
-    const double imaginary = x[even + 1];
-    x[even] = real * std::cos(angle) - imaginary * std::sin(angle);
-    x[even + 1] = imaginary * std::cos(angle) + real * std::sin(angle);
+/// Turns pair i of every head by the angle p / base^(2i / head_dim).
+inline row turn(row x, position p, const config& s) {
+  for (std::size_t head = 0; head < x.size(); head += s.head_dim) {
+    for (std::size_t i = 0; i < s.head_dim / 2; ++i) {
+      const double share = 2.0 * static_cast<double>(i) / static_cast<double>(s.head_dim);
+      const double angle = p / std::pow(s.rope_base, share);
+      double& real = x[head + (s.turns_halves() ? i : 2 * i)];
+      double& imaginary = x[head + (s.turns_halves() ? i + s.head_dim / 2 : 2 * i + 1)];
+      const double was = real;
+      real = was * std::cos(angle) - imaginary * std::sin(angle);
+      imaginary = imaginary * std::cos(angle) + was * std::sin(angle);
+    }
   }
   return x;
 }
 
+/// Normalises every head by itself, if there is a gain for it.
+inline row normalise_heads(row x, const vector& gain, double eps) {
+  const auto size = static_cast<std::size_t>(gain.size());
+  for (std::size_t head = 0; size > 0 && head < x.size(); head += size) {
+    const auto begin = x.begin() + static_cast<std::ptrdiff_t>(head);
+    const row y = normalise({begin, begin + static_cast<std::ptrdiff_t>(size)}, gain, eps);
+    std::copy(y.begin(), y.end(), begin);
+  }
+  return x;
+}
+
+/// w * x + bias, if there is one.
+inline row multiply(const matrix& w, const vector& bias, const row& x) {
+  row y = multiply(w, x);
+  for (Eigen::Index i = 0; i < bias.size(); ++i) {
+    y[static_cast<std::size_t>(i)] += static_cast<double>(bias(i));
+  }
+  return y;
+}
+
 inline void add(row& x, const row& y) {
-  for (std::size_t i = 0; i < x.size(); ++i)
-    x[i] += y[i];
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] += y[i];
 }
 
 }  // namespace reference
@@ -94,11 +116,13 @@ expected<std::vector<float>> reference_logits(const weights& model, std::span<co
     std::vector<row> queries, keys, values;
     for (std::size_t i = 0; i < n; ++i) {
       const row x = reference::normalise(hidden[i], w.attn_norm, s.rms_eps);
-      const row q = reference::multiply(w.attn_q, x);
-      const row k = reference::multiply(w.attn_k, x);
-      queries.push_back(reference::turn(q, positions[i], s.head_dim, s.rope_base));
-      keys.push_back(reference::turn(k, positions[i], s.head_dim, s.rope_base));
-      values.push_back(reference::multiply(w.attn_v, x));
+      const row q = reference::multiply(w.attn_q, w.attn_q_bias, x);
+      const row k = reference::multiply(w.attn_k, w.attn_k_bias, x);
+      queries.push_back(reference::turn(reference::normalise_heads(q, w.attn_q_norm, s.rms_eps),
+                                        positions[i], s));
+      keys.push_back(reference::turn(reference::normalise_heads(k, w.attn_k_norm, s.rms_eps),
+                                     positions[i], s));
+      values.push_back(reference::multiply(w.attn_v, w.attn_v_bias, x));
     }
 
     for (std::size_t i = 0; i < n; ++i) {

@@ -37,8 +37,7 @@ class tokenizer {
   /// The text of several tokens.
   std::string decode(std::span<const token> ids) const {
     std::string text;
-    for (const token id : ids)
-      text += decode(id);
+    for (const token id : ids) text += decode(id);
     return text;
   }
 

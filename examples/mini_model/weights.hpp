@@ -19,6 +19,11 @@ namespace mini {
 /// The weights of one layer.
 struct layer_weights {
   vector attn_norm;    // [hidden]
+  vector attn_q_bias;  // [query_heads * head_dim]; the biases in qwen2 alone
+  vector attn_k_bias;  // [kv_heads * head_dim]
+  vector attn_v_bias;  // [kv_heads * head_dim]
+  vector attn_q_norm;  // [head_dim]; both in qwen3 alone
+  vector attn_k_norm;  // [head_dim]
   matrix attn_q;       // [query_heads * head_dim, hidden]
   matrix attn_k;       // [kv_heads * head_dim, hidden]
   matrix attn_v;       // [kv_heads * head_dim, hidden]
@@ -29,7 +34,7 @@ struct layer_weights {
   matrix ffn_down;     // [hidden, feed_forward]
 };
 
-/// A llama model in float32.
+/// A model in float32.
 struct weights {
   config shape;
   matrix token_embd;  // [vocab, hidden]
@@ -41,7 +46,7 @@ struct weights {
   const matrix& head() const noexcept { return output.size() == 0 ? token_embd : output; }
 
   /// Reads a model. A missing tensor, one of a shape that contradicts the metadata and one that
-  /// this engine would not use (a bias, an expert, rotary factors) are errors.
+  /// the architecture does not have (an expert, rotary factors) are errors.
   static expected<weights> load(const gguf_file& file);
 };
 
@@ -71,11 +76,12 @@ class tensor_loader {
   bool failed() const noexcept { return !state_; }
 
   /// Success if nothing went wrong and every tensor of the file was taken.
-  expected<void> finish() const {
+  expected<void> finish(architecture kind) const {
     if (!state_) return state_;
     for (const auto& entry : file_->tensors()) {
       if (!taken_.contains(entry.first)) {
-        return fail("tensor ", in_quotes(entry.first), " is not part of a plain llama model");
+        return fail("tensor ", in_quotes(entry.first), " is not part of a plain ", name_of(kind),
+                    " model");
       }
     }
     return {};
@@ -99,8 +105,7 @@ class tensor_loader {
 
   static std::string text(const std::vector<std::uint64_t>& shape) {
     std::string out;
-    for (const auto extent : shape)
-      out += (out.empty() ? "" : " x ") + std::to_string(extent);
+    for (const auto extent : shape) out += (out.empty() ? "" : " x ") + std::to_string(extent);
     return out;
   }
 
@@ -129,13 +134,22 @@ inline expected<weights> weights::load(const gguf_file& file) {
     in.read(block + "attn_q.weight", shape->query_size(), hidden, layer.attn_q);
     in.read(block + "attn_k.weight", shape->kv_size(), hidden, layer.attn_k);
     in.read(block + "attn_v.weight", shape->kv_size(), hidden, layer.attn_v);
+    if (shape->kind == architecture::qwen2) {
+      in.read(block + "attn_q.bias", shape->query_size(), layer.attn_q_bias);
+      in.read(block + "attn_k.bias", shape->kv_size(), layer.attn_k_bias);
+      in.read(block + "attn_v.bias", shape->kv_size(), layer.attn_v_bias);
+    }
+    if (shape->kind == architecture::qwen3) {
+      in.read(block + "attn_q_norm.weight", shape->head_dim, layer.attn_q_norm);
+      in.read(block + "attn_k_norm.weight", shape->head_dim, layer.attn_k_norm);
+    }
     in.read(block + "attn_output.weight", hidden, shape->query_size(), layer.attn_output);
     in.read(block + "ffn_norm.weight", hidden, layer.ffn_norm);
     in.read(block + "ffn_gate.weight", shape->feed_forward, hidden, layer.ffn_gate);
     in.read(block + "ffn_up.weight", shape->feed_forward, hidden, layer.ffn_up);
     in.read(block + "ffn_down.weight", hidden, shape->feed_forward, layer.ffn_down);
   }
-  if (auto complete = in.finish(); !complete) return complete.reason();
+  if (auto complete = in.finish(shape->kind); !complete) return complete.reason();
   return out;
 }
 

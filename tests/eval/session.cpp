@@ -48,7 +48,7 @@ std::vector<float> stepped_logits(const eval::arm& each, std::span<const token> 
                                   std::span<const token> text) {
   const mini::loaded_model& model = shipped_model();
   mini::decoder engine{model.model};
-  auto evictor = eval::make_evictor(each, mini::evicting_host::shape_of(model.model.shape), budget);
+  auto evictor = eval::make_evictor(each, mini::shape_of(model.model.shape), budget);
   REQUIRE_MESSAGE(bool(evictor), evictor.error());
   const epikv::sequence_id sequence{3};
   REQUIRE(evictor->add(sequence, static_cast<std::int32_t>(prompt.size())).ok());

@@ -386,7 +386,7 @@ TEST_CASE("epikv-mini complains of weights that are missing, damaged or of anoth
   REQUIRE(at != std::string::npos);
   other.replace(at, 5, "mamba");
   const std::string renamed = folder.write("mamba.gguf", other.data(), other.size());
-  check_complains({"--weights", renamed}, {renamed, "'mamba'", "only llama"});
+  check_complains({"--weights", renamed}, {renamed, "'mamba'", "only llama, qwen2 and qwen3"});
 
   // A model that works and cannot write a ledger.
   const auto tiny = mini_test::llama_file().build();

@@ -63,15 +63,40 @@ inline numbers rms_normed(const numbers& x, const mini::vector& gain, double eps
   return out;
 }
 
-/// Neighbouring numbers of a head as one complex number, multiplied by exp(i * angle).
-inline numbers rotated(const numbers& x, std::size_t head_dim, double base, double position) {
+/// Two numbers of a head as one complex number, multiplied by exp(i * angle): neighbours, or of
+/// each half one.
+inline numbers rotated(const numbers& x, const mini::config& s, double position) {
+  numbers out(x.size());
+  const bool halves = s.kind != mini::architecture::llama;
+  for (std::size_t pair = 0; pair < x.size() / 2; ++pair) {
+    const std::size_t head = pair / (s.head_dim / 2);
+    const std::size_t in_head = pair % (s.head_dim / 2);
+    const std::size_t first = head * s.head_dim + (halves ? in_head : 2 * in_head);
+    const std::size_t second = halves ? first + s.head_dim / 2 : first + 1;
+    const double share = 2.0 * static_cast<double>(in_head) / static_cast<double>(s.head_dim);
+    const auto turned = std::complex<double>{x[first], x[second]} *
+                        std::polar(1.0, position * std::exp(-std::log(s.rope_base) * share));
+    out[first] = turned.real();
+    out[second] = turned.imag();
+  }
+  return out;
+}
+
+inline numbers plus(numbers x, const mini::vector& bias) {
+  for (std::size_t i = 0; i < x.size() && bias.size() > 0; ++i) {
+    x[i] += static_cast<double>(bias.coeff(static_cast<Eigen::Index>(i)));
+  }
+  return x;
+}
+
+/// Each head by itself; nothing where there is no gain.
+inline numbers normed_heads(const numbers& x, const mini::vector& gain, double eps) {
+  if (gain.size() == 0) return x;
   numbers out;
-  for (std::size_t i = 0; i < x.size(); i += 2) {
-    const double share = static_cast<double>(i % head_dim) / static_cast<double>(head_dim);
-    const auto turned = std::complex<double>{x[i], x[i + 1]} *
-                        std::polar(1.0, position * std::exp(-std::log(base) * share));
-    out.push_back(turned.real());
-    out.push_back(turned.imag());
+  const auto size = static_cast<std::ptrdiff_t>(gain.size());
+  for (auto at = x.begin(); at != x.end(); at += size) {
+    const numbers head = rms_normed({at, at + size}, gain, eps);
+    out.insert(out.end(), head.begin(), head.end());
   }
   return out;
 }
@@ -99,11 +124,13 @@ inline model_story tell(const mini::weights& model, const std::vector<mini::toke
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       const numbers x = oracle::rms_normed(hidden[t], w.attn_norm, s.rms_eps);
       const auto place = static_cast<double>(positions[t]);
+      const numbers q = oracle::plus(oracle::times(w.attn_q, x), w.attn_q_bias);
+      const numbers k = oracle::plus(oracle::times(w.attn_k, x), w.attn_k_bias);
       layer.queries.push_back(
-          oracle::rotated(oracle::times(w.attn_q, x), s.head_dim, s.rope_base, place));
+          oracle::rotated(oracle::normed_heads(q, w.attn_q_norm, s.rms_eps), s, place));
       layer.keys.push_back(
-          oracle::rotated(oracle::times(w.attn_k, x), s.head_dim, s.rope_base, place));
-      layer.values.push_back(oracle::times(w.attn_v, x));
+          oracle::rotated(oracle::normed_heads(k, w.attn_k_norm, s.rms_eps), s, place));
+      layer.values.push_back(oracle::plus(oracle::times(w.attn_v, x), w.attn_v_bias));
     }
     for (std::size_t t = 0; t < tokens.size(); ++t) {
       auto& shares = layer.probabilities.emplace_back();

@@ -54,7 +54,7 @@ forced_run run_forced(const std::string& preset, const std::string& settings, st
   REQUIRE(bool(tokens));
   const std::size_t prompt = problem->prompt.size();
 
-  auto evictor = epikv::make_evictor(preset, mini::evicting_host::shape_of(shape), settings);
+  auto evictor = epikv::make_evictor(preset, mini::shape_of(shape), settings);
   REQUIRE_MESSAGE(evictor.ok(), evictor.status().message());
   constexpr epikv::sequence_id sequence{3};
   REQUIRE(evictor->add(sequence, static_cast<std::int32_t>(prompt)).ok());

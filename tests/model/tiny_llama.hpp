@@ -16,6 +16,7 @@ namespace mini_test {
 /// Sizes that are all different, so that no two can be mixed up unnoticed, and few of which are
 /// multiples of a vector register.
 struct llama_sizes {
+  std::string architecture = "llama";  // or qwen2, qwen3
   std::size_t layers = 2;
   std::size_t hidden = 20;
   std::size_t query_heads = 6;
@@ -39,22 +40,26 @@ inline std::vector<float> draw(std::mt19937& random, std::size_t count, float sc
   return out;
 }
 
-/// A llama file with random weights and a vocabulary of an unknown token and the letters from a.
+/// The architectures of the engine.
+inline constexpr const char* architectures[] = {"llama", "qwen2", "qwen3"};
+
+/// A model file with random weights and a vocabulary of an unknown token and the letters from a.
 inline gguf_builder llama_file(const llama_sizes& s = {}, unsigned seed = 1) {
   const auto u32 = [](std::size_t n) { return static_cast<std::uint32_t>(n); };
   gguf_builder file;
-  file.set_text("general.architecture", "llama");
-  file.set("llama.block_count", u32(s.layers));
-  file.set("llama.embedding_length", u32(s.hidden));
-  file.set("llama.feed_forward_length", u32(s.feed_forward));
-  file.set("llama.context_length", u32(s.context));
-  file.set("llama.attention.head_count", u32(s.query_heads));
-  file.set("llama.attention.head_count_kv", u32(s.kv_heads));
-  file.set("llama.attention.key_length", u32(s.head_dim));
-  file.set("llama.attention.value_length", u32(s.head_dim));
-  file.set("llama.rope.dimension_count", u32(s.head_dim));
-  file.set("llama.rope.freq_base", s.rope_base);
-  file.set("llama.attention.layer_norm_rms_epsilon", s.rms_eps);
+  file.set_text("general.architecture", s.architecture);
+  const std::string prefix = s.architecture + ".";
+  file.set(prefix + "block_count", u32(s.layers));
+  file.set(prefix + "embedding_length", u32(s.hidden));
+  file.set(prefix + "feed_forward_length", u32(s.feed_forward));
+  file.set(prefix + "context_length", u32(s.context));
+  file.set(prefix + "attention.head_count", u32(s.query_heads));
+  file.set(prefix + "attention.head_count_kv", u32(s.kv_heads));
+  file.set(prefix + "attention.key_length", u32(s.head_dim));
+  file.set(prefix + "attention.value_length", u32(s.head_dim));
+  file.set(prefix + "rope.dimension_count", u32(s.head_dim));
+  file.set(prefix + "rope.freq_base", s.rope_base);
+  file.set(prefix + "attention.layer_norm_rms_epsilon", s.rms_eps);
 
   std::vector<std::string> pieces{"<unk>"};
   for (std::size_t i = 1; i < s.vocab; ++i) pieces.emplace_back(1, static_cast<char>('a' + i - 1));
@@ -81,6 +86,18 @@ inline gguf_builder llama_file(const llama_sizes& s = {}, unsigned seed = 1) {
     matrix(block + "attn_q", s.query_heads * s.head_dim, s.hidden);
     matrix(block + "attn_k", s.kv_heads * s.head_dim, s.hidden);
     matrix(block + "attn_v", s.kv_heads * s.head_dim, s.hidden);
+    if (s.architecture == "qwen2") {
+      const auto bias = [&](const std::string& name, std::size_t size) {
+        file.add_floats(block + name + ".bias", {size}, draw(random, size, 0.7f, 0.1f));
+      };
+      bias("attn_q", s.query_heads * s.head_dim);
+      bias("attn_k", s.kv_heads * s.head_dim);
+      bias("attn_v", s.kv_heads * s.head_dim);
+    }
+    if (s.architecture == "qwen3") {
+      gains(block + "attn_q_norm", s.head_dim);
+      gains(block + "attn_k_norm", s.head_dim);
+    }
     matrix(block + "attn_output", s.hidden, s.query_heads * s.head_dim);
     matrix(block + "ffn_gate", s.feed_forward, s.hidden);
     matrix(block + "ffn_up", s.feed_forward, s.hidden);

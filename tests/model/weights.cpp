@@ -137,9 +137,9 @@ TEST_CASE("half-precision weights are the float32 weights of the same values") {
 }
 
 TEST_CASE("another architecture is refused by its name") {
-  for (const char* name : {"qwen2", "LLAMA", "llama2", ""}) {
+  for (const char* name : {"gemma2", "LLAMA", "llama2", ""}) {
     check_refused(llama_file().set_text("general.architecture", name),
-                  {"architecture", "'" + std::string{name} + "'", "only llama"});
+                  {"architecture", "'" + std::string{name} + "'", "only llama, qwen2 and qwen3"});
   }
   check_refused(llama_file().erase("general.architecture"), {"'general.architecture'", "missing"});
   check_refused(llama_file().set("general.architecture", 1.0f),
@@ -201,6 +201,37 @@ TEST_CASE("a tensor that this engine would not use is refused by its name") {
         "blk.2.attn_norm.weight", "blk.0.attn_q_norm.weight", "output.bias", "x"}) {
     check_refused(llama_file().add_floats(name, {2}, {1, 2}),
                   {"tensor '" + std::string{name} + "'", "not part of a plain llama model"});
+  }
+}
+
+TEST_CASE("each architecture has its own tensors, all of them and no others") {
+  llama_sizes s;
+  for (const std::string kind : {"qwen2", "qwen3"}) {
+    CAPTURE(kind);
+    s.architecture = kind;
+    const bool biased = kind == "qwen2";
+    gguf_builder whole = llama_file(s);
+    const mini::weights model = loaded(whole);
+    CHECK(mini::name_of(model.shape.kind) == kind);
+    const std::vector<std::string> own =
+        biased ? std::vector<std::string>{"attn_q.bias", "attn_k.bias", "attn_v.bias"}
+               : std::vector<std::string>{"attn_q_norm.weight", "attn_k_norm.weight"};
+    const mini::layer_weights& w = model.layers[1];
+    check_holds(biased ? w.attn_q_bias : w.attn_q_norm, biased ? 36 : 6, 1,
+                stored(whole, "blk.1." + own[0]));
+    check_holds(biased ? w.attn_k_bias : w.attn_k_norm, biased ? 12 : 6, 1,
+                stored(whole, "blk.1." + own[1]));
+    if (biased) check_holds(w.attn_v_bias, 12, 1, stored(whole, "blk.1.attn_v.bias"));
+    for (const std::string& name : own) {
+      gguf_builder file = whole;
+      std::erase_if(file.tensors, [&](const auto& t) { return t.name == "blk.0." + name; });
+      check_refused(file, {"tensor 'blk.0." + name + "'", "missing"});
+    }
+    const std::string foreign = biased ? "blk.0.attn_q_norm.weight" : "blk.0.attn_q.bias";
+    check_refused(gguf_builder{whole}.add_floats(foreign, {6}, std::vector<float>(6)),
+                  {foreign, "not part of a plain " + kind + " model"});
+    check_refused(gguf_builder{whole}.set_text(kind + ".rope.scaling.type", "yarn"), {"'yarn'"});
+    CHECK(bool(load(gguf_builder{whole}.set_text("llama.rope.scaling.type", "yarn"))));
   }
 }
 
