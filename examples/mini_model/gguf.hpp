@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cassert>
 #include <cstddef>
@@ -18,17 +17,32 @@
 #include <vector>
 
 #include "byte_reader.hpp"
+#include "dequantise.hpp"
 #include "gguf_value.hpp"
 #include "result.hpp"
+#include "tensor_type.hpp"
 
 namespace mini {
 
-/// One tensor of float32 or float16. `shape` is in file order: the first dimension is contiguous,
-/// so a matrix [rows, columns] in row-major order has shape {columns, rows}.
+/// One tensor as it is stored. `shape` is in file order: the first dimension is contiguous, so a
+/// matrix [rows, columns] in row-major order has shape {columns, rows}. In a tensor of a gguf_file
+/// every row is a whole number of blocks of its type, and `bytes` holds exactly these.
 struct gguf_tensor {
   std::vector<std::uint64_t> shape;
-  bool half = false;
+  tensor_type type = tensor_type::f32;
   std::span<const std::byte> bytes;
+
+  /// The number of elements.
+  std::size_t size() const noexcept {
+    const block_layout block = layout_of(type);
+    return bytes.size() / block.bytes * block.elements;
+  }
+
+  /// The number of elements in a row, the first dimension.
+  std::size_t row_length() const noexcept { return static_cast<std::size_t>(shape.front()); }
+
+  /// The number of rows, the product of the other dimensions.
+  std::size_t rows() const noexcept { return size() / row_length(); }
 };
 
 /// A GGUF file (version 2 or 3, little endian) in memory: metadata by key and tensors by name.
@@ -69,12 +83,20 @@ class gguf_file {
   /// The elements of a tensor in file order, as float32.
   static std::vector<float> floats(const gguf_tensor& tensor);
 
+  /// The same into memory of the caller. Precondition: `out` has tensor.size() elements.
+  static void floats(const gguf_tensor& tensor, std::span<float> out);
+
+  /// One row as float32 into memory of the caller; no other row is decoded. Preconditions: `row` is
+  /// below tensor.rows(), and `out` has tensor.row_length() elements.
+  static void row(const gguf_tensor& tensor, std::size_t row, std::span<float> out);
+
  private:
   explicit gguf_file(std::vector<std::byte> bytes) noexcept : bytes_(std::move(bytes)) {}
 
   expected<void> parse_all();
   expected<void> parse_metadata(byte_reader& in, std::uint64_t count);
   expected<void> parse_tensors(byte_reader& in, std::uint64_t count);
+  static expected<std::uint64_t> stored_size(std::string_view name, const gguf_tensor& tensor);
 
   std::vector<std::byte> bytes_;
   std::uint32_t version_ = 0;
@@ -142,7 +164,6 @@ inline expected<void> gguf_file::parse_metadata(byte_reader& in, std::uint64_t c
 }
 
 inline expected<void> gguf_file::parse_tensors(byte_reader& in, std::uint64_t count) {
-  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
   const auto alignment = get_or<std::uint64_t>("general.alignment", 32);
   if (!alignment) return alignment.reason();
   if (!std::has_single_bit(*alignment)) {
@@ -168,16 +189,12 @@ inline expected<void> gguf_file::parse_tensors(byte_reader& in, std::uint64_t co
       if (!in.read(extent)) return fail("truncated in the shape of tensor ", in_quotes(name));
     }
     if (!in.read(type) || !in.read(offset)) return fail("truncated in tensor ", in_quotes(name));
-    if (type > 1) {
-      constexpr std::array<std::string_view, 16> known{
-          "F32",  "F16",  "Q4_0", "Q4_1", "removed type 4", "removed type 5", "Q5_0", "Q5_1",
-          "Q8_0", "Q8_1", "Q2_K", "Q3_K", "Q4_K",           "Q5_K",           "Q6_K", "Q8_K"};
-      const auto text =
-          type < known.size() ? std::string(known[type]) : "type " + std::to_string(type);
-      return fail("tensor ", in_quotes(name), " is stored as ", text,
-                  "; only F32 and F16 are read");
+    const auto known = type_of_number(type);
+    if (!known) {
+      return fail("tensor ", in_quotes(name), " is stored as ", name_of_type(type), "; only ",
+                  types_read, " are read");
     }
-    tensor.half = type == 1;
+    tensor.type = *known;
     if (offset % *alignment != 0) return fail("tensor ", in_quotes(name), " is not aligned");
     offsets.emplace_back(name, offset);
     if (!tensors_.emplace(name, std::move(tensor)).second) {
@@ -193,18 +210,39 @@ inline expected<void> gguf_file::parse_tensors(byte_reader& in, std::uint64_t co
   }
   for (const auto& [name, offset] : offsets) {
     auto& tensor = tensors_.find(name)->second;
-    std::uint64_t size = tensor.half ? 2 : 4;
-    for (const auto extent : tensor.shape) {
-      if (extent == 0) return fail("tensor ", in_quotes(name), " has a dimension of 0");
-      if (size > most / extent) return fail("tensor ", in_quotes(name), " has an impossible shape");
-      size *= extent;
-    }
+    const auto stored = stored_size(name, tensor);
+    if (!stored) return stored.reason();
+    const std::uint64_t size = *stored;
     if (offset > data.size() || size > data.size() - offset) {
       return fail("tensor ", in_quotes(name), " reaches past the end of the file");
     }
     tensor.bytes = data.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
   }
   return {};
+}
+
+/// The bytes that a shape takes. They may be more than there are, but the number itself is right.
+inline expected<std::uint64_t> gguf_file::stored_size(std::string_view name,
+                                                      const gguf_tensor& tensor) {
+  for (const auto extent : tensor.shape) {
+    if (extent == 0) return fail("tensor ", in_quotes(name), " has a dimension of 0");
+  }
+  const block_layout block = layout_of(tensor.type);
+  const std::uint64_t length = tensor.shape.front();
+  if (length % block.elements != 0) {
+    return fail("tensor ", in_quotes(name), " has rows of ", length,
+                " elements, not a multiple of ", block.elements, " as ", name_of_type(tensor.type),
+                " needs");
+  }
+  std::uint64_t size = block.bytes;
+  for (std::size_t i = 0; i < tensor.shape.size(); ++i) {
+    const std::uint64_t extent = i == 0 ? length / block.elements : tensor.shape[i];
+    if (size > std::numeric_limits<std::uint64_t>::max() / extent) {
+      return fail("tensor ", in_quotes(name), " has an impossible shape");
+    }
+    size *= extent;
+  }
+  return size;
 }
 
 template <class T>
@@ -232,22 +270,27 @@ expected<std::vector<T>> gguf_file::get_array(std::string_view key) const {
       return fail("metadata key ", in_quotes(key), " is damaged");
     auto element = convert_scalar<T>(key, scalar);
     if (!element) return element.reason();
+    // Not before one element fits: the count is real, but may be of elements far smaller than T.
+    if (i == 0) out.reserve(static_cast<std::size_t>(value.count));
     out.push_back(*element);
   }
   return out;
 }
 
 inline std::vector<float> gguf_file::floats(const gguf_tensor& tensor) {
-  std::vector<float> out(tensor.bytes.size() / (tensor.half ? 2 : 4));
-  byte_reader in(tensor.bytes);
-  for (auto& value : out) {
-    std::uint16_t half = 0;
-    const bool complete = tensor.half ? in.read(half) : in.read(value);
-    assert(complete);  // the size comes from the bytes themselves
-    static_cast<void>(complete);
-    if (tensor.half) value = half_to_float(half);
-  }
+  std::vector<float> out(tensor.size());
+  floats(tensor, out);
   return out;
+}
+
+inline void gguf_file::floats(const gguf_tensor& tensor, std::span<float> out) {
+  dequantise(tensor.type, tensor.bytes, out);
+}
+
+inline void gguf_file::row(const gguf_tensor& tensor, std::size_t row, std::span<float> out) {
+  assert(row < tensor.rows());
+  const std::size_t size = tensor.bytes.size() / tensor.rows();
+  dequantise(tensor.type, tensor.bytes.subspan(row * size, size), out);
 }
 
 }  // namespace mini

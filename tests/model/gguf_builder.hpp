@@ -80,6 +80,20 @@ inline constexpr std::uint32_t array_type = 9;
 inline constexpr std::uint32_t tensor_f32 = 0;
 inline constexpr std::uint32_t tensor_f16 = 1;
 
+/// A type of tensors: its number and name in the format, the elements and bytes of one block.
+struct stored_type {
+  std::uint32_t number;
+  const char* name;
+  std::size_t elements;
+  std::size_t bytes;
+};
+/// Those that the reader reads.
+inline constexpr stored_type stored_types[] = {
+    {0, "F32", 1, 4},      {1, "F16", 1, 2},       {30, "BF16", 1, 2},     {8, "Q8_0", 32, 34},
+    {2, "Q4_0", 32, 18},   {3, "Q4_1", 32, 20},    {6, "Q5_0", 32, 22},    {7, "Q5_1", 32, 24},
+    {10, "Q2_K", 256, 84}, {11, "Q3_K", 256, 110}, {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176},
+    {14, "Q6_K", 256, 210}};
+
 /// Where the parts of a built file end.
 struct gguf_layout {
   std::size_t header = 0;
@@ -172,6 +186,13 @@ struct gguf_builder {
     byte_writer out;
     for (const std::uint16_t value : values) out.number(value);
     tensors.push_back({name, shape, tensor_f16, out.bytes(), {}});
+    return *this;
+  }
+
+  /// Adds a tensor of any type as its bytes.
+  gguf_builder& add_stored(const std::string& name, const std::vector<std::uint64_t>& shape,
+                           std::uint32_t type, byte_string bytes) {
+    tensors.push_back({name, shape, type, std::move(bytes), {}});
     return *this;
   }
 

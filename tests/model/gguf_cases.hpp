@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-// A small file and short questions to the reader, for the tests of the GGUF reader.
+// Small files and short questions to the reader, for the tests of the GGUF reader.
 
 #include <doctest/doctest.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -52,6 +54,23 @@ inline gguf_builder small_file() {
   file.set("last", true);
   file.add_floats("first", {3, 2}, {1, 2, 3, 4, 5, 6});
   file.add_halves("second", {5}, {0x3C00, 0xC000, 0, 0x7BFF, 1});
+  return file;
+}
+
+inline byte_string random_bytes(std::mt19937& random, std::size_t count) {
+  byte_string out(count);
+  for (std::byte& each : out) each = static_cast<std::byte>(random() >> 24);
+  return out;
+}
+
+/// A tensor of every type that can be read, two rows of two blocks of random bits each.
+inline gguf_builder quantised_file(unsigned seed = 1) {
+  std::mt19937 random{seed};
+  gguf_builder file;
+  for (const stored_type& type : stored_types) {
+    file.add_stored(type.name, {2 * type.elements, 2}, type.number,
+                    random_bytes(random, 4 * type.bytes));
+  }
   return file;
 }
 

@@ -177,19 +177,90 @@ TEST_CASE("an alignment that is none is refused") {
   check_says(refusal(far), {"truncated before the tensor data"});
 }
 
-TEST_CASE("a tensor of another type is refused by its name and the type's") {
-  const std::vector<std::string> names{"",     "",     "Q4_0", "Q4_1", "type 4", "type 5",
-                                       "Q5_0", "Q5_1", "Q8_0", "Q8_1", "Q2_K",   "Q3_K",
-                                       "Q4_K", "Q5_K", "Q6_K", "Q8_K", "type 16"};
-  for (std::uint32_t type = 2; type < names.size(); ++type) {
+TEST_CASE("a tensor of a type that is not read is refused by its name and the type's") {
+  struct unread {
+    std::uint32_t number;
+    const char* name;
+  };
+  const std::vector<unread> types{
+      {4, "type 4"},   {5, "type 5"},   {9, "Q8_1"},       {15, "Q8_K"},
+      {16, "IQ2_XXS"}, {17, "IQ2_XS"},  {18, "IQ3_XXS"},   {19, "IQ1_S"},
+      {20, "IQ4_NL"},  {21, "IQ3_S"},   {22, "IQ2_S"},     {23, "IQ4_XS"},
+      {24, "I8"},      {25, "I16"},     {26, "I32"},       {27, "I64"},
+      {28, "F64"},     {29, "IQ1_M"},   {31, "type 31"},   {32, "type 32"},
+      {33, "type 33"}, {34, "TQ1_0"},   {35, "TQ2_0"},     {36, "type 36"},
+      {37, "type 37"}, {38, "type 38"}, {39, "MXFP4"},     {40, "NVFP4"},
+      {41, "Q1_0"},    {42, "type 42"}, {255, "type 255"}, {0xFFFFFFFF, "type 4294967295"}};
+  for (const unread& type : types) {
     gguf_builder builder = small_file();
-    builder.find("second")->type = type;
-    check_says(refusal(builder), {"tensor 'second'", names[type], "F32 and F16"});
+    builder.find("second")->type = type.number;
+    check_says(refusal(builder),
+               {"tensor 'second' is stored as " + std::string{type.name} + "; only F32, F16, BF16",
+                "Q8_0, Q4_0, Q4_1, Q5_0, Q5_1 and Q2_K to Q6_K are read"});
   }
-  for (const std::uint32_t type : {30u, 39u, 0xFFFFFFFFu}) {  // 30 is BF16
-    gguf_builder builder = small_file();
-    builder.find("first")->type = type;
-    check_says(refusal(builder), {"tensor 'first'", "type " + std::to_string(type)});
+}
+
+TEST_CASE("a row that is not a whole number of blocks is refused with both numbers") {
+  for (const mini_test::stored_type& type : mini_test::stored_types) {
+    if (type.elements == 1) continue;
+    CAPTURE(type.name);
+    for (const std::size_t length : {std::size_t{1}, type.elements / 2, type.elements - 1,
+                                     type.elements + 1, 3 * type.elements - 16}) {
+      gguf_builder builder;
+      // The elements of all rows together are whole blocks, and there are bytes enough for them.
+      builder.add_stored("odd", {length, type.elements}, type.number,
+                         byte_string(length * type.bytes));
+      check_says(refusal(builder), {"tensor 'odd' has rows of " + std::to_string(length) +
+                                    " elements, not a multiple of " +
+                                    std::to_string(type.elements) + " as " + type.name + " needs"});
+    }
+    gguf_builder whole;
+    whole.add_stored("even", {type.elements, 3, 1, 2}, type.number, byte_string(6 * type.bytes));
+    CHECK(refusal(whole).empty());
+    whole.find("even")->shape = {3 * type.elements, 2};
+    CHECK(refusal(whole).empty());
+    whole.find("even")->shape = {2 * type.elements, 4};
+    check_says(refusal(whole), {"tensor 'even'", "past the end"});
+  }
+}
+
+TEST_CASE("a quantised tensor of no shape or of an impossible one is refused by its name") {
+  for (const mini_test::stored_type& type : mini_test::stored_types) {
+    CAPTURE(type.name);
+    const auto refused_as = [&](const std::vector<std::uint64_t>& shape) {
+      gguf_builder builder;
+      builder.add_stored("odd", shape, type.number, byte_string(2 * type.bytes));
+      return refusal(builder);
+    };
+    const std::uint64_t block = type.elements;
+    check_says(refused_as({0}), {"'odd' has a dimension of 0"});
+    check_says(refused_as({block, 0}), {"'odd' has a dimension of 0"});
+    check_says(refused_as({0, huge, huge}), {"'odd' has a dimension of 0"});
+    check_says(refused_as({block, 3}), {"'odd' reaches past the end"});
+    check_says(refused_as({huge / block / 4 * block}), {"'odd'"});
+    check_says(refused_as({block, huge}), {"'odd' has an impossible shape"});
+    check_says(refused_as({std::uint64_t{1} << 63, 256}), {"'odd' has an impossible shape"});
+    // 2^64 elements and 2^64 bytes must not pass as 0.
+    const std::uint64_t two_32 = std::uint64_t{1} << 32;
+    check_says(refused_as({two_32, two_32}), {"'odd'"});
+    check_says(refused_as({block << 16, two_32, std::uint64_t{1} << 16}),
+               {"'odd' has an impossible shape"});
+  }
+}
+
+TEST_CASE("a file of quantised tensors cut short is refused wherever the cut is") {
+  mini_test::gguf_layout end;
+  const byte_string whole = mini_test::quantised_file().build(&end);
+  REQUIRE(refusal(whole).empty());
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    CAPTURE(size);
+    const std::string message =
+        refusal(byte_string(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)));
+    if (size >= end.gap) {
+      check_says(message, {"tensor '", "past the end"});
+    } else {
+      CHECK(!message.empty());
+    }
   }
 }
 
@@ -235,9 +306,9 @@ TEST_CASE("an alignment of the file moves the data and forbids offsets between")
 TEST_CASE("names from a file cannot break the line of a message nor fill the screen") {
   gguf_builder builder = small_file();
   builder.find("first")->name = "a\nb\x1B[31m\x7F" + std::string(100'000, 'x');
-  builder.find("a\nb\x1B[31m\x7F" + std::string(100'000, 'x'))->type = 8;
+  builder.find("a\nb\x1B[31m\x7F" + std::string(100'000, 'x'))->type = 15;
   const std::string message = refusal(builder);
-  check_says(message, {"tensor 'a?b?[31m?xxx", "...'", "Q8_0"});
+  check_says(message, {"tensor 'a?b?[31m?xxx", "...'", "Q8_K"});
   CHECK(message.size() < 200);
 }
 
