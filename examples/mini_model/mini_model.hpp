@@ -9,12 +9,13 @@
 #include "types.hpp"        // tokens, positions, matrices
 #include "byte_reader.hpp"  // bounds-checked little-endian numbers
 #include "gguf_value.hpp"   // the values in a model file
+#include "tensor_type.hpp"  // how its numbers may be stored
 #include "gguf.hpp"         // the model file
 #include "config.hpp"       // the sizes of the model
 #include "weights.hpp"      // its matrices
 #include "tokenizer.hpp"    // characters to tokens and back
 #include "kv_cache.hpp"     // what the model remembers
-#include "numerics.hpp"     // the arithmetic of one token
+#include "numerics.hpp"     // the arithmetic
 #include "decoder.hpp"      // the forward pass
 #include "generate.hpp"     // greedy decoding
 #include "ledger.hpp"       // the task the shipped weights solve

@@ -89,8 +89,7 @@ TEST_CASE("a preset file is the name and the settings in it") {
 
   auto by_file = epikv::make_evictor(file, shape);
   REQUIRE_MESSAGE(by_file.ok(), by_file.status().message());
-  auto by_name =
-      epikv::make_evictor("epikv-flat", shape, "budget=20 tau=3 band_a=4,5 band_b=3");
+  auto by_name = epikv::make_evictor("epikv-flat", shape, "budget=20 tau=3 band_a=4,5 band_b=3");
   REQUIRE(by_name.ok());
   const std::vector<std::int32_t> expected = evictions(*std::move(by_name));
   CHECK(expected.size() > 30);

@@ -15,8 +15,7 @@ using namespace epikv;
 namespace {
 
 status wrong_layer() noexcept {
-  return {errc::invalid_argument, "layer", detail::short_text{40},
-          detail::short_text{"0 to ", 31}};
+  return {errc::invalid_argument, "layer", detail::short_text{40}, detail::short_text{"0 to ", 31}};
 }
 
 status fails_when(bool fail) noexcept {
@@ -89,7 +88,8 @@ TEST_CASE("texts that do not fit are cut and say so") {
   const std::string list(500, 'y');
   const status listed{errc::unknown_name, "name", "z", list};
   CHECK(listed.expected() == list);
-  CHECK(listed.message().size() == std::string{"unknown_name: name: got z, expected "}.size() + 500);
+  CHECK(listed.message().size() ==
+        std::string{"unknown_name: name: got z, expected "}.size() + 500);
 }
 
 TEST_CASE("every code has a name of its own") {

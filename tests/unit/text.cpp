@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The text of messages: what every kind of part looks like, and what happens at the end of the room.
+// The text of messages: what every kind of part looks like, and what happens at the end of the
+// room.
 #include <doctest/doctest.h>
 
 #include <cstdint>

@@ -58,7 +58,7 @@ EPIKV_HOST_DEVICE inline std::uint64_t selection_key(float score, std::int32_t p
   return (std::uint64_t{order_key(score)} << 32) | static_cast<std::uint32_t>(position);
 }
 
-/// exp(x) for x <= 0 within 2 units in the last place, 0 below -87; NaN stays NaN. Cody-Waite
+/// exp(x) for x <= 0 within 3 units in the last place, 0 below -87; NaN stays NaN. Cody-Waite
 /// reduction and a polynomial of degree 6, each step an fma.
 EPIKV_HOST_DEVICE inline float exp_nonpositive(float x) noexcept {
   if (!(x >= -87.0F)) return x == x ? 0.0F : x;
