@@ -22,13 +22,7 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-// A cache that grows with what an arm keeps, so that a bounded run holds bounded memory.
-void make_room(mini::kv_cache& cache, std::size_t tokens) {
-  const std::size_t needed = cache.length() + tokens;
-  if (needed > cache.capacity()) cache.reserve(std::max(needed, cache.capacity() * 3 / 2));
-}
-
-// evicting_host with a growing cache and a look at what it selects.
+// evicting_host with a look at what it selects.
 class watched_host {
  public:
   watched_host(epikv::any_evictor& evictor, epikv::sequence_id sequence,
@@ -36,7 +30,6 @@ class watched_host {
       : evictor_{&evictor}, sequence_{sequence}, host_{evictor, sequence}, watch_{&watch} {}
 
   bool before(std::span<const token> tokens, position first, mini::kv_cache& cache) {
-    make_room(cache, tokens.size());
     return host_.before(tokens, first, cache);
   }
   void observe(std::size_t layer, const mini::layer_tap& tap) noexcept {

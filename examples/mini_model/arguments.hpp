@@ -87,6 +87,7 @@ inline expected<arguments> parse_arguments(const std::vector<std::string_view>& 
       fits = detail::parse_integer<std::uint64_t>(value, 0, ~std::uint64_t{0} / 2, out.seed);
     } else if (name == "--preset") {
       out.preset = value;
+      fits = !value.empty();
     } else if (name == "--settings") {
       out.settings = value;
     } else {
@@ -95,6 +96,9 @@ inline expected<arguments> parse_arguments(const std::vector<std::string_view>& 
     if (!fits) return fail(name, " cannot be ", in_quotes(value), "; --help says what it takes");
   }
   if (out.preset.empty() && !out.settings.empty()) return fail("--settings needs --preset");
+  if ((" " + out.settings).find(" budget=") != std::string::npos) {
+    return fail("--settings has a budget; --budgets gives it");
+  }
   return out;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -74,7 +75,10 @@ class evicting_host {
   evicting_host(epikv::any_evictor& evictor, epikv::sequence_id sequence) noexcept
       : evictor_{&evictor}, sequence_{sequence} {}
 
-  bool before(std::span<const token> tokens, position, kv_cache&) noexcept {
+  /// Makes room where the cache has none: how much an evictor keeps is its own business.
+  bool before(std::span<const token> tokens, position, kv_cache& cache) {
+    const std::size_t needed = cache.length() + tokens.size();
+    if (needed > cache.capacity()) cache.reserve(std::max(needed, cache.capacity() * 3 / 2));
     return keep(evictor_->begin_step(sequence_, static_cast<std::int32_t>(tokens.size())));
   }
 

@@ -59,7 +59,7 @@ inline expected<epikv::any_evictor> make_arm_evictor(const loaded_model& loaded,
 }
 
 /// Generates the answers of one problem set under one arm and a budget (slots a keep-set may hold),
-/// in a cache that is no larger than the arm needs.
+/// in a cache that grows with what the arm keeps.
 inline expected<arm_result> run_arm(const loaded_model& loaded, const arm& each,
                                     std::int32_t budget, const problem_set& problems) {
   auto evictor = make_arm_evictor(loaded, each, budget);
@@ -78,13 +78,7 @@ inline expected<arm_result> run_arm(const loaded_model& loaded, const arm& each,
     if (const epikv::status added = evictor->add(sequence, prompt_length); !added) {
       return fail(each.label, ": ", added.message());
     }
-    // A prompt that leaves no room is kept all the same, so the cache needs place for it.
-    const std::size_t full = prompt->size() + problem->trace.size() + 1;
-    const auto& options = evictor->options();
-    const std::size_t bounded = std::max(static_cast<std::size_t>(budget), prompt->size() + 128) +
-                                static_cast<std::size_t>(options.tau) + 1;
-    kv_cache cache{loaded.model.shape, each.preset == "none" ? full : std::min(full, bounded)};
-
+    kv_cache cache{loaded.model.shape, prompt->size() + 1};  // grows with what the arm keeps
     evicting_host host{*evictor, sequence};
     const auto begin = std::chrono::steady_clock::now();
     const auto answer =

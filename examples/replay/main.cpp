@@ -3,10 +3,12 @@
 // epikv-replay CASE.json: runs the case through the public API and prints what it found.
 
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <system_error>
 
 #include "replay.hpp"
 
@@ -34,6 +36,9 @@ int main(int argc, char** argv) {
         file.empty() ? stderr : stdout);
     return file.empty() ? exit_bad_input : exit_ok;
   }
+  // A folder can be opened like a file, and fails later.
+  std::error_code ignored;
+  if (std::filesystem::is_directory(file, ignored)) return complain(file, "is a folder");
   std::ifstream stream{file, std::ios::binary};
   if (!stream) return complain(file, "cannot be opened");
   const std::string text{std::istreambuf_iterator<char>{stream}, std::istreambuf_iterator<char>{}};

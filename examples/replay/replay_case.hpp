@@ -152,6 +152,14 @@ inline std::string parse_case(const std::string& text, replay_case& c) {
   read.number("query_weight", c.query_weight);
   read.integer("query_layer", c.query_layer, 0, 62);
   read.integer("query_window", c.query_window, 1, many);
+  // They become part of a text of settings.
+  constexpr const char* letters = "abcdefghijklmnopqrstuvwxyz_";
+  if (c.value_stat.find_first_not_of(letters) != std::string::npos) {
+    return "value_stat is not a word";
+  }
+  if (c.query_mode.find_first_not_of(letters) != std::string::npos) {
+    return "query_mode is not a word";
+  }
   return read.complaint();
 }
 

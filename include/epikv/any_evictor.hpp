@@ -100,9 +100,7 @@ class evictor_holder final : public evictor_interface {
                               std::span<float> out) noexcept override {
     return held_.scores(sequence, group, part, out);
   }
-  std::string_view score_part(std::size_t i) const noexcept override {
-    return held_.score_part(i);
-  }
+  std::string_view score_part(std::size_t i) const noexcept override { return held_.score_part(i); }
   result<sequence_statistics> statistics(sequence_id sequence) const noexcept override {
     return held_.statistics(sequence);
   }

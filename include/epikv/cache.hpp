@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 
 #include "epikv/backend.hpp"
@@ -10,8 +12,9 @@
 namespace epikv::inline v0 {
 
 /// A contiguous K or V cache of one sequence, as the host lays it out: opaque rows, one per layer,
-/// KV head and slot, any strides. A host whose row holds all heads of a slot says kv_heads = 1; it
-/// can then keep one set per sequence or per layer, not per head.
+/// KV head and slot. Slots ascend in memory; layers and heads may lie in any order, inside or
+/// outside of the slots, as long as no two rows overlap. A host whose row holds all heads of a slot
+/// says kv_heads = 1; it can then keep one set per sequence or per layer, not per head.
 struct contiguous_cache {
   void* data = nullptr;
   std::int64_t row_bytes = 0;     ///< bytes of one row
@@ -24,6 +27,32 @@ struct contiguous_cache {
 };
 
 namespace detail {
+
+// No two rows overlap: sorted by stride, each axis steps over all that the axes below it span.
+inline status check_strides(const contiguous_cache& cache) noexcept {
+  struct axis {
+    const char* name;
+    std::int64_t stride;
+    std::int32_t extent;
+  };
+  const auto length = [](const axis& a) noexcept { return a.stride < 0 ? -a.stride : a.stride; };
+  std::array axes{axis{"cache.slot_stride", cache.slot_stride, cache.slots},
+                  axis{"cache.head_stride", cache.head_stride, cache.kv_heads},
+                  axis{"cache.layer_stride", cache.layer_stride, cache.layers}};
+  std::sort(axes.begin(), axes.end(),
+            [&](const axis& x, const axis& y) { return length(x) < length(y); });
+  std::int64_t span = cache.row_bytes;
+  constexpr std::int64_t most = std::int64_t{1} << 61;
+  for (const axis& each : axes) {
+    if (each.extent <= 1) continue;
+    if (length(each) < span || length(each) > most / each.extent) {
+      return {errc::wrong_stride, each.name, short_text{each.stride, " bytes"},
+              short_text{"at least the ", span, " bytes that it steps over"}};
+    }
+    span += length(each) * (each.extent - 1);
+  }
+  return {};
+}
 
 inline status check_cache(const contiguous_cache& cache,
                           const sequence_selection& chosen) noexcept {
@@ -46,6 +75,7 @@ inline status check_cache(const contiguous_cache& cache,
             short_text{shape.kv_heads,
                        ", as the model has; 1 if rows hold all heads and no keep-set is per head"}};
   }
+  EPIKV_RETURN_IF_ERROR(check_strides(cache));
   for (const group_selection& group : chosen.groups()) {
     if (group.length_before() > cache.slots) {
       return {errc::wrong_shape, "cache.slots", short_text{cache.slots},

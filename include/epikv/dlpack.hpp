@@ -62,6 +62,9 @@ template <DlpackTensor T>
   if (rank < 0 || rank > tensor_view::max_rank) {
     return status{errc::wrong_shape, "ndim", detail::short_text{rank}, "0 to 4"};
   }
+  if (rank > 0 && t.shape == nullptr) {
+    return status{errc::invalid_argument, "shape", "null", "the extents of all axes"};
+  }
   if (static_cast<const void*>(t.data) == nullptr) {
     return status{errc::invalid_argument, "data", "null", "the address of the first element"};
   }

@@ -79,7 +79,8 @@ class evictor {
   }
 
   /// Which tokens' rows of a signal the scores together read, on the layers where it is wanted;
-  /// rows of other tokens may be left out. O(layers).
+  /// rows of other tokens may hold anything, and be left out where no other wanted signal of the
+  /// layer needs the token. O(layers).
   [[nodiscard]] row_cadence cadence(signal_id id) const noexcept;
   /// wants(layer) of every layer; empty in an evictor whose check() fails.
   [[nodiscard]] std::span<const signal_set> wants_table() const noexcept {
@@ -119,9 +120,9 @@ class evictor {
   }
 
   /// Shows one layer of the step. May be called for any subset of layers, in ascending order, and
-  /// several times for one layer with different tokens. Signals that are not wanted are not looked
-  /// at. Errors: wrong_order; invalid_argument; missing_signal; wrong_shape; wrong_dtype;
-  /// wrong_stride; wrong_device. A layer no score wants returns at once.
+  /// several times for one layer, with later tokens of each sequence from call to call. Signals
+  /// that are not wanted are not looked at. Errors: wrong_order; invalid_argument; missing_signal;
+  /// wrong_shape; wrong_dtype; wrong_stride; wrong_device. A layer no score wants returns at once.
   [[nodiscard]] EPIKV_ALWAYS_INLINE status observe(std::int32_t layer,
                                                    const layer_signals& given) noexcept {
     if (skips(layer)) return {};
@@ -148,7 +149,7 @@ class evictor {
   [[nodiscard]] result<selection> select() noexcept;
 
   /// The host has applied the selection: slots mean the new layout from now on. Errors:
-  /// stale_selection for any but the latest, uncommitted one.
+  /// stale_selection for any but this evictor's latest, uncommitted one.
   [[nodiscard]] status commit(const selection& applied) noexcept;
   /// The host has applied one sequence's part and leaves the others as they were.
   [[nodiscard]] status commit(const sequence_selection& applied) noexcept;
@@ -188,6 +189,10 @@ class evictor {
                                                    const layer_signals& given) const noexcept;
   [[nodiscard]] status reserve(record& r, std::int32_t capacity, std::int32_t step_tokens) noexcept;
   [[nodiscard]] status reserve_scratch(std::int32_t capacity) noexcept;
+  // Positions protected from the first on: the prompt's or the sinks'.
+  [[nodiscard]] std::int64_t protected_front(std::int32_t prompt_length) const noexcept {
+    return std::max<std::int64_t>(options_.protect_prompt ? prompt_length : 0, options_.sinks);
+  }
   [[nodiscard]] status check_protected(std::int32_t prompt_length, std::int32_t budget,
                                        std::int64_t extra) const noexcept;
   [[nodiscard]] status reserve_step(std::span<const step_sequence> batch,
@@ -205,6 +210,12 @@ class evictor {
                                          const column_array& columns) const noexcept {
     const auto first = static_cast<std::size_t>(set::first_column[i]);
     return {columns.data() + first, widths_.data() + first};
+  }
+  [[nodiscard]] status check_issuer(const void* issuer) const noexcept {
+    if (issuer == this) return {};
+    return {errc::stale_selection, "selection",
+            issuer == nullptr ? "no evictor's selection" : "another evictor's selection",
+            "the latest one of this evictor"};
   }
   [[nodiscard]] status stale(std::uint64_t epoch) const noexcept {
     return {errc::stale_selection, "selection", detail::short_text{"selection ", epoch},

@@ -37,7 +37,7 @@ class layer_band {
   }
   /// Index of `layer` in the band, or -1.
   [[nodiscard]] constexpr std::int32_t index_of(std::int32_t layer) const noexcept {
-    for (std::int32_t i = 0; i < count_; ++i) {
+    for (std::int32_t i = 0; i < count_ && i < max_layers; ++i) {
       if (layers_[static_cast<std::size_t>(i)] == layer) return i;
     }
     return -1;

@@ -21,8 +21,8 @@ struct model_shape {
   /// The largest extent accepted, so that group counts and offsets stay far from overflow.
   static constexpr std::int32_t max_extent = 1 << 20;
 
-  /// Ok when every size is in [1, max_extent], the group count (layers x KV heads) fits too and
-  /// the KV heads divide the query heads.
+  /// Ok when every size is in [1, max_extent], the products layers x KV heads (groups) and query
+  /// heads x head_dim (channels of a row) too, and the KV heads divide the query heads.
   [[nodiscard]] status check() const noexcept {
     const auto extent = [](const char* name, std::int32_t value) noexcept -> status {
       if (value >= 1 && value <= max_extent) return {};
@@ -36,6 +36,11 @@ struct model_shape {
     if (query_heads % kv_heads != 0) {
       return {errc::invalid_argument, "shape.query_heads", detail::short_text{query_heads},
               detail::short_text{"a multiple of the ", kv_heads, " KV heads"}};
+    }
+    if (std::int64_t{query_heads} * head_dim > max_extent) {
+      return {errc::invalid_argument, "shape",
+              detail::short_text{query_heads, " query heads x ", head_dim},
+              "at most 1048576 query heads times head_dim"};
     }
     if (std::int64_t{layers} * kv_heads > max_extent) {
       return {errc::invalid_argument, "shape", detail::short_text{layers, " x ", kv_heads},

@@ -45,6 +45,11 @@ class option {
   [[nodiscard]] bool read(std::int64_t& out) const noexcept {
     if (kind_ == kind::integer) out = integer_;
     if (kind_ == kind::integer) return true;
+    // 2^53: beyond it not every integer is a double.
+    if (kind_ == kind::real && real_ >= -0x1p53 && real_ <= 0x1p53) {
+      out = static_cast<std::int64_t>(real_);
+      return static_cast<double>(out) == real_;
+    }
     return kind_ == kind::text && parse(text_, out);
   }
   /// The value as a finite number.
@@ -118,7 +123,7 @@ class option_list {
   template <std::convertible_to<std::string_view> Text>
   option_list(const Text& given) noexcept {  // NOLINT(google-explicit-constructor)
     std::string_view text = given;
-    constexpr std::string_view blanks = " \t\n";
+    constexpr std::string_view blanks = " \t\r\n";
     while (true) {
       const std::size_t begin = text.find_first_not_of(blanks);
       if (begin == std::string_view::npos) return;

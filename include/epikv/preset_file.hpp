@@ -26,8 +26,8 @@ namespace epikv::inline v0 {
 ///     band_a=4 band_b=3
 ///
 /// Everything is of the form name=value, separated by blanks or line breaks, in any order. `preset`
-/// must be there; `layers`, `query_heads`, `kv_heads`, `head_dim` and `hidden` are compared with the
-/// model when an evictor is made; the rest are settings of the preset, checked then too.
+/// must be there; `layers`, `query_heads`, `kv_heads`, `head_dim` and `hidden` are compared with
+/// the model when an evictor is made; the rest are settings of the preset, checked then too.
 class preset_file {
  public:
   /// The longest text, in bytes.

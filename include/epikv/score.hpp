@@ -115,8 +115,8 @@ struct evaluation {
 ///
 /// Semantics: (1) deterministic: the same inputs give the same bits; (2) a sequence's numbers do
 /// not depend on other sequences; (3) `check` and `wants` are pure; (4) a token that was not
-/// observed gets the unscored mark, never a guess; (5) a NaN may come out only of a NaN or an
-/// infinity that went in.
+/// observed gets the unscored mark, never a guess; (5) a NaN may come out only of a NaN, an
+/// infinity, or numbers whose squares overflow a float.
 /// Complexity: `wants` O(parameters). Threads: a score object is immutable once in an evictor.
 /// Not required: that every layer is shown, in one call per step or at all.
 /// Smallest model: scores/none.hpp.

@@ -132,9 +132,10 @@ class sequence_selection {
   sequence_selection() noexcept = default;
   sequence_selection(sequence_id sequence, std::uint64_t epoch, granularity keep_sets,
                      const model_shape& shape, std::span<const group_selection> groups,
-                     std::int32_t over_budget) noexcept
+                     std::int32_t over_budget, const void* issuer = nullptr) noexcept
       : sequence_{sequence},
         epoch_{epoch},
+        issuer_{issuer},
         shape_{shape},
         groups_{groups},
         over_budget_{over_budget},
@@ -159,8 +160,9 @@ class sequence_selection {
   [[nodiscard]] std::int32_t freed_slots() const noexcept {
     return longest(&group_selection::length_before) - longest(&group_selection::length_after);
   }
-  /// Whole blocks of `block_size` slots really freed.
+  /// Whole blocks of `block_size` slots really freed; 0 for a size below 1.
   [[nodiscard]] std::int32_t freed_blocks(std::int32_t block_size) const noexcept {
+    if (block_size < 1) return 0;
     const auto blocks = [block_size](std::int32_t slots) noexcept {
       return slots / block_size + (slots % block_size != 0 ? 1 : 0);
     };
@@ -169,6 +171,8 @@ class sequence_selection {
   }
   /// Which select() call this is of; commit() refuses any but the latest.
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  /// Which evictor it is from; commit() of any other refuses it.
+  [[nodiscard]] const void* issuer() const noexcept { return issuer_; }
 
  private:
   [[nodiscard]] std::int32_t longest(std::int32_t (group_selection::*length)()
@@ -183,6 +187,7 @@ class sequence_selection {
 
   sequence_id sequence_{};
   std::uint64_t epoch_ = 0;
+  const void* issuer_ = nullptr;
   model_shape shape_;
   std::span<const group_selection> groups_;
   std::int32_t over_budget_ = 0;
@@ -194,8 +199,9 @@ class sequence_selection {
 class selection {
  public:
   selection() noexcept = default;
-  selection(std::span<const sequence_selection> sequences, std::uint64_t epoch) noexcept
-      : sequences_{sequences}, epoch_{epoch} {}
+  selection(std::span<const sequence_selection> sequences, std::uint64_t epoch,
+            const void* issuer = nullptr) noexcept
+      : sequences_{sequences}, epoch_{epoch}, issuer_{issuer} {}
 
   [[nodiscard]] bool empty() const noexcept { return sequences_.empty(); }
   [[nodiscard]] std::size_t size() const noexcept { return sequences_.size(); }
@@ -205,10 +211,12 @@ class selection {
   [[nodiscard]] auto begin() const noexcept { return sequences_.begin(); }
   [[nodiscard]] auto end() const noexcept { return sequences_.end(); }
   [[nodiscard]] std::uint64_t epoch() const noexcept { return epoch_; }
+  [[nodiscard]] const void* issuer() const noexcept { return issuer_; }
 
  private:
   std::span<const sequence_selection> sequences_;
   std::uint64_t epoch_ = 0;
+  const void* issuer_ = nullptr;
 };
 
 }  // namespace epikv::inline v0

@@ -50,8 +50,9 @@ class signal_set {
   std::uint8_t bits_ = 0;
 };
 
-/// Which tokens' rows of a signal a score reads; the others may be left out or hold anything,
-/// without a change to any selection. In ascending order of demand.
+/// Which tokens' rows of a signal a score reads; the others may hold anything, or be left out where
+/// no other wanted signal of the layer needs the token, without a change to any selection. In
+/// ascending order of demand.
 enum class row_cadence : std::uint8_t {
   last_tokens,    ///< the newest `least_recent()` tokens when an eviction is decided
   decode_tokens,  ///< the prompt's last token and every decode token

@@ -7,7 +7,7 @@
 // NaN. Contraction of a*b+c is tolerated: in every formula a product that meets a sum is written as
 // an explicit fma, so there is nothing left to contract.
 
-#if defined(__FAST_MATH__)
+#if defined(__FAST_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
 #error "EpiKV needs IEEE arithmetic: compile the files that include it without -ffast-math"
 #endif
 
@@ -23,9 +23,9 @@
 #define EPIKV_HOST_DEVICE
 #endif
 
-// Marks what a host calls for every layer of every step. Once inlined, the views it made for a layer
-// that no score wants are plain values nobody reads, and the compiler drops them; the optimiser's
-// own budget would leave them calls.
+// Marks what a host calls for every layer of every step. Once inlined, the views it made for a
+// layer that no score wants are plain values nobody reads, and the compiler drops them; the
+// optimiser's own budget would leave them calls.
 #if defined(__GNUC__)
 #define EPIKV_ALWAYS_INLINE __attribute__((always_inline))
 #else

@@ -41,10 +41,10 @@ result<selection> evictor<S, P, B>::select() noexcept {
       continue;
     }
     r.selected_epoch = epoch_;
-    selected_[selected_count_++] =
-        sequence_selection{r.id, epoch_, options_.keep_sets, shape_, groups, r.pending_over_budget};
+    selected_[selected_count_++] = sequence_selection{
+        r.id, epoch_, options_.keep_sets, shape_, groups, r.pending_over_budget, this};
   }
-  return selection{selected_.first(selected_count_), epoch_};
+  return selection{selected_.first(selected_count_), epoch_, this};
 }
 
 template <class S, class P, class B>
@@ -104,7 +104,8 @@ void evictor<S, P, B>::decide_group(record& r, std::int32_t g) noexcept {
 template <class S, class P, class B>
 status evictor<S, P, B>::commit(const selection& applied) noexcept {
   EPIKV_RETURN_IF_ERROR(health_);
-  // The epoch comes first: the lists of an older selection may not exist any more.
+  // Both come first: the lists of another or an older selection may not exist any more.
+  EPIKV_RETURN_IF_ERROR(check_issuer(applied.issuer()));
   if (applied.epoch() == 0 || applied.epoch() != epoch_) return stale(applied.epoch());
   for (const sequence_selection& part : applied) {
     const result<record*> found = find(part.sequence());
@@ -118,6 +119,7 @@ status evictor<S, P, B>::commit(const selection& applied) noexcept {
 template <class S, class P, class B>
 status evictor<S, P, B>::commit(const sequence_selection& applied) noexcept {
   EPIKV_RETURN_IF_ERROR(health_);
+  EPIKV_RETURN_IF_ERROR(check_issuer(applied.issuer()));
   if (applied.epoch() == 0 || applied.epoch() != epoch_) return stale(applied.epoch());
   const result<record*> found = find(applied.sequence());
   if (!found) return found.status();

@@ -27,6 +27,12 @@ status evictor<S, P, B>::set_up() noexcept {
     return {};
   };
   EPIKV_RETURN_IF_ERROR(detail::first_error<set::size>(set_up_score));
+  if constexpr (requires(const S& score) { score.enabled; }) {
+    // Without a number for any token it can serve a policy, but not rank.
+    if (!std::get<0>(scores_).enabled) {
+      return {errc::invalid_argument, "score.enabled", "false", "true for the score that ranks"};
+    }
+  }
   EPIKV_RETURN_IF_ERROR(check_recent(options_.budget));
   EPIKV_RETURN_IF_ERROR(wants_.grow(static_cast<std::size_t>(shape_.layers), "wants"));
   for (std::int32_t layer = 0; layer < shape_.layers; ++layer) {
@@ -53,9 +59,8 @@ template <class S, class P, class B>
 status evictor<S, P, B>::check_protected(std::int32_t prompt_length, std::int32_t budget,
                                          std::int64_t extra) const noexcept {
   if (options_.on_overflow == overflow::keep || !P::evicts) return {};
-  const std::int64_t prompt = options_.protect_prompt ? prompt_length : 0;
-  const std::int64_t total = std::max<std::int64_t>(prompt, options_.sinks) +
-                             recent_window(options_, budget) + extra;
+  const std::int64_t total =
+      protected_front(prompt_length) + recent_window(options_, budget) + extra;
   if (total <= budget) return {};
   return {errc::over_budget, "budget", detail::short_text{budget},
           detail::short_text{"at least the ", total, " protected tokens"}};
@@ -205,10 +210,7 @@ status evictor<S, P, B>::protect(sequence_id sequence, position_range range) noe
     return {errc::invalid_argument, "range", "one range more",
             detail::short_text{"at most ", detail::protected_ranges::capacity, " ranges"}};
   }
-  std::int64_t extra = std::int64_t{to_int(range.last)} - to_int(range.first);
-  for (const position_range each : r.host_ranges.all()) {
-    extra += std::int64_t{to_int(each.last)} - to_int(each.first);
-  }
+  const std::int64_t extra = r.host_ranges.length_with(range, protected_front(r.prompt_length));
   EPIKV_RETURN_IF_ERROR(check_protected(r.prompt_length, r.budget, extra));
   r.host_ranges.add(range);
   ++epoch_;

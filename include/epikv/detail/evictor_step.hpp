@@ -50,6 +50,7 @@ status evictor<S, P, B>::begin_step(std::span<const step_sequence> batch) noexce
     r.step_tokens = batch[i].new_tokens;
     r.in_step = true;
     batch_[i] = {&r, first, batch[i].new_tokens};
+    step_.begin_sequence(first);
     first += batch[i].new_tokens;
   }
   batch_size_ = batch.size();

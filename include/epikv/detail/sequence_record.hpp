@@ -25,6 +25,24 @@ class protected_ranges {
   [[nodiscard]] std::span<const position_range> all() const noexcept {
     return {ranges_.data(), count_};
   }
+  // Positions from `front` on that these ranges and one more cover, each counted once.
+  [[nodiscard]] std::int64_t length_with(position_range more, std::int64_t front) const noexcept {
+    std::array<position_range, capacity + 1> sorted{};
+    std::copy_n(ranges_.begin(), count_, sorted.begin());
+    sorted[count_] = more;
+    const auto used = sorted.begin() + static_cast<std::ptrdiff_t>(count_ + 1);
+    std::sort(sorted.begin(), used, [](const position_range& x, const position_range& y) {
+      return to_int(x.first) < to_int(y.first);
+    });
+    std::int64_t length = 0;
+    std::int64_t covered = front;
+    for (auto each = sorted.begin(); each != used; ++each) {
+      const std::int64_t begin = std::max<std::int64_t>(to_int(each->first), covered);
+      covered = std::max<std::int64_t>(covered, to_int(each->last));
+      length += std::max<std::int64_t>(covered - begin, 0);
+    }
+    return length;
+  }
 
  private:
   std::array<position_range, capacity> ranges_{};

@@ -15,6 +15,7 @@ class step {
  public:
   [[nodiscard]] status reserve(std::size_t tokens) noexcept {
     EPIKV_RETURN_IF_ERROR(row_of_token_.grow_amortised(tokens, "step.rows"));
+    EPIKV_RETURN_IF_ERROR(begins_sequence_.grow_amortised(tokens, "step.begins"));
     return last_layer_.grow_amortised(tokens, "step.layers");
   }
 
@@ -22,6 +23,12 @@ class step {
   void begin(std::int32_t tokens) noexcept {
     tokens_ = tokens;
     std::fill_n(last_layer_.data(), tokens, -1);
+    std::fill_n(begins_sequence_.data(), tokens, std::uint8_t{0});
+  }
+
+  // A sequence's tokens begin at this one.
+  void begin_sequence(std::int32_t token) noexcept {
+    if (token < tokens_) begins_sequence_[static_cast<std::size_t>(token)] = 1;
   }
 
   [[nodiscard]] std::int32_t tokens() const noexcept { return tokens_; }
@@ -47,6 +54,19 @@ class step {
                 "layers in ascending order, each once per token and step"};
       }
     }
+    // Scores that compare neighbours keep the newest row alone, so what a sequence shows of a layer
+    // may be split over calls, but only into ranges that follow each other.
+    std::int32_t shown_now = -1;  // of the sequence
+    for (std::int32_t t = 0; t < tokens_; ++t) {
+      const auto i = static_cast<std::size_t>(t);
+      if (begins_sequence_[i] != 0) shown_now = -1;
+      if (row_of_token_[i] >= 0) shown_now = t;
+      if (row_of_token_[i] < 0 && last_layer_[i] == layer && shown_now >= 0) {
+        return {errc::wrong_order, "row_to_token",
+                short_text{"token ", shown_now, " after token ", t, " of its sequence"},
+                "over the calls of a layer, ascending tokens of each sequence"};
+      }
+    }
     for (std::int32_t t = 0; t < tokens_; ++t) {
       const auto i = static_cast<std::size_t>(t);
       if (row_of_token_[i] >= 0) last_layer_[i] = layer;
@@ -61,7 +81,7 @@ class step {
   }
 
   [[nodiscard]] std::size_t bytes() const noexcept {
-    return row_of_token_.bytes() + last_layer_.bytes();
+    return row_of_token_.bytes() + last_layer_.bytes() + begins_sequence_.bytes();
   }
 
  private:
@@ -94,6 +114,7 @@ class step {
   std::int32_t tokens_ = 0;
   host_array<std::int32_t> row_of_token_;  // scratch of the latest observe()
   host_array<std::int32_t> last_layer_;    // last layer that showed the token, -1 for none
+  host_array<std::uint8_t> begins_sequence_;
 };
 
 }  // namespace epikv::inline v0::detail
