@@ -144,12 +144,14 @@ TEST_CASE("a number outside of the vocabulary decodes to the replacement charact
   CHECK(words.decode(std::vector<mini::token>{1, 8, 0}) == "a\xEF\xBF\xBD<unk>");
 }
 
-TEST_CASE("without types every token is text, and then pieces longer than a character show") {
+TEST_CASE("without types every token is text, and pieces longer than a character need scores") {
   gguf_builder file = vocabulary();
-  check_refused(file.erase(types_key), {"token 0", "not one character"});
+  check_refused(file.erase(types_key), {"token 0", "not one character", "tokenizer.ggml.scores"});
   file.set_texts(tokens_key, {"a", "b", "\xE2\x96\x81", "c"});
   CHECK(loaded(file).size() == 4);
-  for (const std::string piece : {"ab", "",
+  file.set_texts(tokens_key, {"a", "b", "", "c"});
+  check_refused(file, {"token 2", "is empty"});
+  for (const std::string piece : {"ab",
                                   "\xC3\xA9"
                                   "a",
                                   "\xE2\x82\xAC\xE2\x82\xAC",
