@@ -280,7 +280,7 @@ TEST_CASE("verbs out of order and selections that are not the latest") {
   const rows good{1, 1};
   expect(e.observe(9, good.signals), errc::invalid_argument, "layer", "9", "0 to 2");
   expect(e.select().status(), errc::wrong_order, "select", "no step", "begin_step");
-  expect(e.commit(selection{}), errc::stale_selection, "selection", "0", "latest");
+  expect(e.commit(selection{}), errc::stale_selection, "selection", "no evictor's", "latest");
 
   auto scored = make_evictor("epikv-flat", shape, "band_a=0 band_b=1 recent=2");
   REQUIRE(scored.ok());

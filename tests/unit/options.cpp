@@ -406,7 +406,8 @@ TEST_CASE("a text of settings: any blanks between, none inside") {
   refuse("budget = 64", "budget");
   refuse("budget=64 = tau=2", "=");
   refuse("budget=64,tau=2 sinks", "sinks");
-  refuse("budget=64;\n\r\ntau=2", "\r");
+  refuse("budget=64;\n\v\ntau=2", "\v");
+  CHECK(option_list{"budget=64\r\ntau=2"}.all().size() == 2);
   refuse("budget=64 --tau", "--tau");
 }
 
