@@ -17,7 +17,7 @@ constexpr std::size_t million = 1'000'000;
 constexpr std::array options{
     line{"--model", "FILE", "a GGUF model (default: the shipped reasoning model)",
          [](std::string_view v, arguments& a) { return read_text(v, a.model); }},
-    line{"--task", "NAMES", "reasoning, agreement, perplexity, needle, gsm8k; several with commas",
+    line{"--task", "NAMES", "reasoning, agreement or perplexity; several with commas",
          [](std::string_view v, arguments& a) { return read_names(v, a.tasks); }},
     line{"--presets", "NAMES", "EpiKV presets, or all (default: all, unless --arm is given)",
          [](std::string_view v, arguments& a) { return read_names(v, a.presets); }},
@@ -54,14 +54,6 @@ constexpr std::array options{
     line{"--text-tokens", "N", "tokens that are measured, at a time (default 480)",
          [](std::string_view v, arguments& a) {
            return read_number<std::size_t>(v, 1, million, a.text_tokens);
-         }},
-    line{"--data", "FILE", "GSM8K problems, one JSON object a line: question, answer",
-         [](std::string_view v, arguments& a) { return read_text(v, a.data); }},
-    line{"--chat", "NAME", "the chat format (default: as the model's template says)",
-         [](std::string_view v, arguments& a) { return read_text(v, a.chat); }},
-    line{"--answer-tokens", "N", "the length cap of answers to --data (default 512)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::size_t>(v, 1, million, a.answer_tokens);
          }},
     line{"--jobs", "N", "threads (default: one for each core)",
          [](std::string_view v, arguments& a) {

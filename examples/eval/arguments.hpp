@@ -24,11 +24,8 @@ struct arguments {
   std::size_t steps = 12;
   std::uint64_t seed = 1'000'000;
   std::string text;  ///< a file for perplexity and agreement
-  std::string data;  ///< a file of GSM8K problems
-  std::string chat;  ///< name of a chat format; empty: the model's own
   std::size_t prompt_tokens = 32;
   std::size_t text_tokens = 480;
-  std::size_t answer_tokens = 512;
   std::size_t jobs = 0;  ///< 0: one for each core
   std::string out, json, csv, svg, view;
   bool times = false;
