@@ -77,7 +77,7 @@ std::vector<report::record> sorted(const eval::record_store& store, const eval::
 
 TEST_CASE("any number of threads gives the same records, each once") {
   std::vector<report::record> first;
-  for (const std::size_t jobs : {1, 2, 5, 40}) {
+  for (const std::size_t jobs : {1U, 2U, 5U, 40U}) {
     counting_task task{17};
     eval::record_store store;
     auto shown = silent();
