@@ -239,6 +239,15 @@ TEST_CASE("null data is refused") {
   expect(view.status(), errc::invalid_argument, "data", "null", "address of the first element");
 }
 
+TEST_CASE("null extents are refused") {
+  float data[1] = {};
+  for (const std::int32_t rank : {1, 4}) {
+    const auto view = from_dlpack(dl_tensor{data, host, rank, f32, nullptr, nullptr, 0});
+    REQUIRE_FALSE(view.ok());
+    expect(view.status(), errc::invalid_argument, "shape", "null", "extents of all axes");
+  }
+}
+
 TEST_CASE("a managed tensor is its tensor, and stays its owner's") {
   float data[2][3] = {};
   std::int64_t shape[2] = {2, 3};

@@ -96,6 +96,8 @@ TEST_CASE("bands outside the model, not ascending or too long are refused") {
     std::iota(layers.begin(), layers.end(), 0);
     expect(layer_band{layers}.check("band_a", with_layers(2000)), "band_a",
            std::to_string(count) + " layers", "at most 64 layers");
+    // Nor is anything looked for behind the 64 that are stored.
+    CHECK(layer_band{layers}.index_of(2000) == -1);
   }
 }
 

@@ -118,6 +118,19 @@ TEST_CASE("the count of groups has a limit of its own, taken without overflow") 
   expect(with(983055, 4369), "shape", "983055 x 4369", limit);
 }
 
+TEST_CASE("the channels of a row have a limit of their own, taken without overflow") {
+  const auto with = [](std::int32_t query_heads, std::int32_t head_dim) {
+    return model_shape{1, query_heads, 1, head_dim, 1}.check();
+  };
+  const std::string_view limit = "at most 1048576 query heads times head_dim";
+  CHECK(with(1024, 1024).ok());
+  CHECK(with(8192, 128).ok());
+  expect(with(1025, 1024), "shape", "1025 query heads x 1024", limit);
+  expect(with(2, most), "shape", "2 query heads x 1048576", limit);
+  expect(with(65536, 65536), "shape", "65536 query heads x 65536", limit);
+  expect(with(983055, 4369), "shape", "983055 query heads x 4369", limit);
+}
+
 TEST_CASE("the first size at fault is the one reported") {
   expect(model_shape{32, 0, 0, 0, 0}.check(), "shape.query_heads", "0", "1 to 1048576");
   expect(model_shape{32, 7, 0, 0, 0}.check(), "shape.kv_heads", "0", "1 to 1048576");
