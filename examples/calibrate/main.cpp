@@ -7,12 +7,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -20,6 +18,7 @@
 #include "eval/agreement.hpp"
 #include "eval/passage.hpp"
 #include "eval/plan.hpp"
+#include "eval/program.hpp"
 #include "eval/reasoning.hpp"
 #include "report/heat_map.hpp"
 #include "search.hpp"
@@ -123,15 +122,6 @@ std::string preset_text(const findings& found, const arguments& asked, const std
   return out;
 }
 
-expected<void> write_file(const std::string& path, const std::string& content) {
-  if (path.empty()) return {};
-  std::ofstream out{path, std::ios::binary};
-  out << content;
-  out.close();
-  if (!out) return fail(path, " cannot be written");
-  return {};
-}
-
 expected<void> run(const arguments& asked) {
   const bool own = asked.model.empty();
   const std::string weights = own ? eval::shipped().weights : asked.model;
@@ -143,21 +133,16 @@ expected<void> run(const arguments& asked) {
 
   const std::string model = std::filesystem::path(weights).filename().string();
   eval::record_store store;
-  if (!asked.out.empty()) {
-    report::configuration settings = (*task)->configuration();
-    settings.emplace_back("model", model);
-    auto file = report::results_file::open(asked.out, settings);
-    if (!file) return file.reason();
-    if (!file->notice().empty()) fmt::print(stderr, "{}\n", file->notice());
-    store.keep_in(*std::move(file));
-  }
+  report::configuration settings = (*task)->configuration();
+  settings.emplace_back("model", model);
+  if (auto kept = eval::keep_results(store, asked.out, settings); !kept) return kept;
 
   calibrate::search_options options;
   options.budget = asked.budget;
   options.settings = asked.settings.empty() && own ? eval::shipped().settings : asked.settings;
   options.by = asked.by;
   options.problems = asked.problems;
-  options.jobs = asked.jobs == 0 ? std::max(1U, std::thread::hardware_concurrency()) : asked.jobs;
+  options.jobs = eval::thread_count(asked.jobs);
   if (const auto known = eval::preset_arms(options.settings); !known) return known.reason();
   calibrate::search search{**task, *loaded, store, options,
                            [](const std::string& line) { fmt::print(stderr, "{}\n", line); }};
@@ -169,10 +154,11 @@ expected<void> run(const arguments& asked) {
   if (!found->held_out.empty()) {
     print_arms("On problems it was not chosen by", found->held_out, asked.by);
   }
-  if (auto w = write_file(asked.svg, report::to_svg(heat_map_of(*found, model, asked.by))); !w) {
+  if (auto w = eval::write_file(asked.svg, report::to_svg(heat_map_of(*found, model, asked.by)));
+      !w) {
     return w;
   }
-  return write_file(asked.preset_file, preset_text(*found, asked, model, shape));
+  return eval::write_file(asked.preset_file, preset_text(*found, asked, model, shape));
 }
 
 }  // namespace
@@ -185,7 +171,5 @@ int main(int argc, char** argv) {
     return 0;
   }
   const expected<void> done = asked ? run(*asked) : expected<void>{asked.reason()};
-  if (done) return 0;
-  fmt::print(stderr, "epikv-calibrate: {}\n", done.error());
-  return 2;
+  return eval::exit_status("epikv-calibrate", done);
 }

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "eval/session.hpp"
-#include "report/progress.hpp"
 #include "report/statistics.hpp"
 
 namespace calibrate {
@@ -97,14 +96,8 @@ eval::arm search::arm_of(std::string name, const std::string& preset,
 expected<std::vector<scored_arm>> search::losses_of(const arms& tried, std::size_t first,
                                                     std::size_t count, const std::string& label) {
   const eval::run_plan plan{tried, {options_.budget}, options_.jobs, first, count};
-  const auto all = static_cast<std::int64_t>(tried.size() * count);
-  auto progress = report::progress_on_stderr(label, all);
-  progress.already = all - static_cast<std::int64_t>(eval::missing_runs(*what_, plan, *store_));
-  {
-    report::progress shown{std::move(progress)};
-    if (auto done = eval::run_task(*what_, plan, *model_, *store_, shown); !done) {
-      return done.reason();
-    }
+  if (auto done = eval::run_shown(*what_, plan, *model_, *store_, label); !done) {
+    return done.reason();
   }
   const std::vector<report::record> records = store_->records();
   std::vector<scored_arm> out;

@@ -7,15 +7,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "arguments.hpp"
 #include "plan.hpp"
+#include "program.hpp"
 #include "report/csv.hpp"
 #include "report/line_chart.hpp"
 #include "report/summary.hpp"
@@ -25,15 +24,6 @@
 namespace {
 
 using mini::expected;
-using mini::fail;
-
-expected<void> write_file(const std::string& path, const std::string& content) {
-  std::ofstream out{path, std::ios::binary};
-  out << content;
-  out.close();
-  if (!out) return fail(path, " cannot be written");
-  return {};
-}
 
 report::configuration configuration_of(const std::string& weights,
                                        const std::vector<std::unique_ptr<eval::task>>& tasks) {
@@ -57,7 +47,7 @@ expected<void> write_reports(const eval::arguments& asked, const report::summary
                              const report::configuration& settings) {
   const auto write = [](const std::string& path, const auto& content) -> expected<void> {
     if (path.empty()) return {};
-    return write_file(path, content());
+    return eval::write_file(path, content());
   };
   if (auto w = write(asked.json, [&] { return report::to_json(found, settings); }); !w) return w;
   if (auto w = write(asked.csv, [&] { return report::to_csv(records); }); !w) return w;
@@ -76,7 +66,7 @@ expected<void> write_view(const eval::arguments& asked, const mini::loaded_model
   if (!trace) return trace.reason();
   const auto page = report::to_html(*trace);
   if (!page) return page.reason();
-  return write_file(asked.view, *page);
+  return eval::write_file(asked.view, *page);
 }
 
 expected<void> run(const eval::arguments& asked) {
@@ -89,23 +79,14 @@ expected<void> run(const eval::arguments& asked) {
   if (!arms) return arms.reason();
   auto tasks = eval::plan_tasks(asked, *loaded);
   if (!tasks) return tasks.reason();
-  const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const eval::run_plan plan{*std::move(arms), asked.budgets, asked.jobs == 0 ? cores : asked.jobs};
+  const eval::run_plan plan{*std::move(arms), asked.budgets, eval::thread_count(asked.jobs)};
 
   const report::configuration settings = configuration_of(weights, *tasks);
   eval::record_store store;
-  if (!asked.out.empty()) {
-    auto file = report::results_file::open(asked.out, settings);
-    if (!file) return file.reason();
-    if (!file->notice().empty()) fmt::print(stderr, "{}\n", file->notice());
-    store.keep_in(*std::move(file));
-  }
+  if (auto kept = eval::keep_results(store, asked.out, settings); !kept) return kept;
   for (const auto& each : *tasks) {
-    const auto all = static_cast<std::int64_t>(each->problems() * plan.runs());
-    auto options = report::progress_on_stderr(each->name(), all);
-    options.already = all - static_cast<std::int64_t>(eval::missing_runs(*each, plan, store));
-    report::progress shown{std::move(options)};
-    if (auto done = eval::run_task(*each, plan, *loaded, store, shown); !done) return done;
+    auto done = eval::run_shown(*each, plan, *loaded, store, each->name());
+    if (!done) return done;
   }
 
   std::vector<report::record> records = store.records();
@@ -127,7 +108,5 @@ int main(int argc, char** argv) {
     return 0;
   }
   const expected<void> done = asked ? run(*asked) : expected<void>{asked.reason()};
-  if (done) return 0;
-  fmt::print(stderr, "epikv-eval: {}\n", done.error());
-  return 2;
+  return eval::exit_status("epikv-eval", done);
 }

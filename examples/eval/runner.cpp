@@ -43,14 +43,14 @@ void record_store::keep_in(report::results_file file) { file_ = std::move(file);
 bool record_store::contains(const report::record_key& key) const {
   if (file_) return file_->contains(key);
   const std::scoped_lock lock{mutex_};
-  return std::any_of(kept_.begin(), kept_.end(),
-                     [&](const report::record& r) { return report::key_of(r) == key; });
+  return kept_keys_.contains(key);
 }
 
 expected<void> record_store::append(const report::record& r) {
   if (file_) return file_->append(r);
   const std::scoped_lock lock{mutex_};
   kept_.push_back(r);
+  kept_keys_.insert(report::key_of(r));
   return {};
 }
 
@@ -74,6 +74,16 @@ std::size_t missing_runs(const task& what, const run_plan& plan, const record_st
     });
   }
   return missing;
+}
+
+expected<void> run_shown(task& what, const run_plan& plan, const mini::loaded_model& model,
+                         record_store& store, std::string label) {
+  const std::size_t problems = end_of(what, plan) - std::min(plan.first, what.problems());
+  const std::size_t all = problems * plan.runs();
+  auto options = report::progress_on_stderr(std::move(label), static_cast<std::int64_t>(all));
+  options.already = static_cast<std::int64_t>(all - missing_runs(what, plan, store));
+  report::progress shown{std::move(options)};
+  return run_task(what, plan, model, store, shown);
 }
 
 expected<void> run_task(task& what, const run_plan& plan, const mini::loaded_model& model,

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ class record_store {
  private:
   mutable std::mutex mutex_;
   std::optional<report::results_file> file_;
-  std::vector<report::record> kept_;  // without a file
+  std::vector<report::record> kept_;  // both without a file
+  std::set<report::record_key> kept_keys_;
 };
 
 /// Which arms at which budgets, on which problems and how many threads. The full cache is an arm
@@ -58,6 +60,11 @@ struct run_plan {
 [[nodiscard]] mini::expected<void> run_task(task& what, const run_plan& plan,
                                             const mini::loaded_model& model, record_store& store,
                                             report::progress& shown);
+
+/// run_task() with its progress on standard error.
+[[nodiscard]] mini::expected<void> run_shown(task& what, const run_plan& plan,
+                                             const mini::loaded_model& model, record_store& store,
+                                             std::string label);
 
 /// Records in the order of the plan: tasks as given, arms, budgets, problems.
 void sort_records(std::vector<report::record>& records, const std::vector<std::string>& tasks,

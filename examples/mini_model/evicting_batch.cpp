@@ -86,10 +86,7 @@ expected<std::vector<batch_answer>> generate_all(decoder& model, epikv::any_evic
       const batch_request& request = requests[each.request];
       std::span<const token> tokens = request.prompt;
       if (each.next > 0) tokens = std::span{each.answer.tokens}.last(1);
-      const std::size_t needed = each.cache->length() + tokens.size();
-      if (needed > each.cache->capacity()) {
-        each.cache->reserve(std::max(needed, each.cache->capacity() * 3 / 2));
-      }
+      each.cache->make_room(tokens.size());
       parts.push_back({request.sequence, tokens, each.next, each.cache.get()});
     }
     const auto logits = batch.step(parts);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -77,8 +76,7 @@ class evicting_host {
 
   /// Makes room where the cache has none: how much an evictor keeps is its own business.
   bool before(std::span<const token> tokens, position, kv_cache& cache) {
-    const std::size_t needed = cache.length() + tokens.size();
-    if (needed > cache.capacity()) cache.reserve(std::max(needed, cache.capacity() * 3 / 2));
+    cache.make_room(tokens.size());
     return keep(evictor_->begin_step(sequence_, static_cast<std::int32_t>(tokens.size())));
   }
 

@@ -106,6 +106,12 @@ class kv_cache {
     capacity_ = capacity;
   }
 
+  /// Grows where there is no room for `tokens` more in the longest group, by half at least.
+  void make_room(std::size_t tokens) {
+    const std::size_t needed = length() + tokens;
+    if (needed > capacity_) reserve(std::max(needed, capacity_ * 3 / 2));
+  }
+
   /// Forgets all tokens, but not the peaks.
   void clear() noexcept { set_length(0); }
 

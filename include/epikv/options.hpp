@@ -107,6 +107,27 @@ class option {
   std::string_view text_;
 };
 
+namespace detail {
+
+// Calls take(word, option) for every name=value of a text; blanks and line breaks are between them.
+// Ends at the first word of another form and returns it; empty if there is none.
+template <class Take>
+std::string_view each_setting(std::string_view text, Take take) noexcept {
+  constexpr std::string_view blanks = " \t\r\n";
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(blanks);
+    if (begin == std::string_view::npos) return {};
+    text.remove_prefix(begin);
+    const std::string_view word = text.substr(0, text.find_first_of(blanks));
+    text.remove_prefix(word.size());
+    const std::size_t equals = word.find('=');
+    if (equals == std::string_view::npos || equals == 0) return word;
+    take(word, option{word.substr(0, equals), word.substr(equals + 1)});
+  }
+}
+
+}  // namespace detail
+
 /// The settings of a preset, as a list {{"budget", 1024}, {"tau", 16}} or as one text
 /// "budget=1024 tau=16" (blanks between settings). At most 32. A text that does not parse is kept
 /// as an error that make_evictor() returns.
@@ -122,21 +143,10 @@ class option_list {
   }
   template <std::convertible_to<std::string_view> Text>
   option_list(const Text& given) noexcept {  // NOLINT(google-explicit-constructor)
-    std::string_view text = given;
-    constexpr std::string_view blanks = " \t\r\n";
-    while (true) {
-      const std::size_t begin = text.find_first_not_of(blanks);
-      if (begin == std::string_view::npos) return;
-      text.remove_prefix(begin);
-      const std::string_view word = text.substr(0, text.find_first_of(blanks));
-      text.remove_prefix(word.size());
-      const std::size_t equals = word.find('=');
-      if (equals == std::string_view::npos || equals == 0) {
-        health_ = {errc::invalid_argument, "options", word, "settings of the form name=value"};
-        return;
-      }
-      append({word.substr(0, equals), word.substr(equals + 1)});
-    }
+    const std::string_view wrong = detail::each_setting(
+        given, [this](std::string_view, const option& each) noexcept { append(each); });
+    if (wrong.empty()) return;
+    health_ = {errc::invalid_argument, "options", wrong, "settings of the form name=value"};
   }
 
   [[nodiscard]] status check() const noexcept { return health_; }

@@ -100,33 +100,28 @@ class preset_file {
     return {errc::invalid_argument, "preset file", "a longer text", "at most 16384 bytes"};
   }
 
-  // The text becomes blanks where comments are; then it is what option_list reads.
   status read() noexcept {
     bool comment = false;
     for (std::size_t i = 0; i < size_; ++i) {
       char& c = text_[i];
       if (c == '\n' || c == '\r') comment = false;
       comment = comment || c == '#';
-      if (comment || c == '\r') c = ' ';
+      if (comment) c = ' ';
     }
-    std::string_view rest{text_.get(), size_};
-    constexpr std::string_view blanks = " \t\n";
-    for (std::size_t at = 0; (at = rest.find_first_not_of(blanks)) != std::string_view::npos;) {
-      rest.remove_prefix(at);
-      const std::string_view word = rest.substr(0, rest.find_first_of(blanks));
-      rest.remove_prefix(word.size());
-      EPIKV_RETURN_IF_ERROR(take(word));
+    status outcome;  // the first error
+    const std::string_view wrong = detail::each_setting(
+        {text_.get(), size_}, [&](std::string_view word, const option& given) noexcept {
+          if (outcome.ok()) outcome = take(word, given);
+        });
+    EPIKV_RETURN_IF_ERROR(outcome);
+    if (!wrong.empty()) {
+      return {errc::invalid_argument, "preset file", wrong, "settings of the form name=value"};
     }
     if (!name_.empty()) return {};
     return {errc::invalid_argument, "preset file", "no preset", "preset=NAME"};
   }
 
-  status take(std::string_view word) noexcept {
-    const std::size_t equals = word.find('=');
-    if (equals == std::string_view::npos || equals == 0) {
-      return {errc::invalid_argument, "preset file", word, "settings of the form name=value"};
-    }
-    const option given{word.substr(0, equals), word.substr(equals + 1)};
+  status take(std::string_view word, const option& given) noexcept {
     if (given.name() == "preset") {
       if (!name_.empty() || given.word().empty()) {
         return {errc::invalid_argument, "preset file", word, "one preset=NAME"};

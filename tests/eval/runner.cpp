@@ -84,7 +84,7 @@ TEST_CASE("any number of threads gives the same records, each once") {
     const eval::run_plan plan = plan_of(jobs);
     CHECK(plan.runs() == 5);
     CHECK(eval::missing_runs(task, plan, store) == 17 * 5);
-    const auto done = eval::run_task(task, plan, eval_test::shipped_model(), store, shown);
+    const auto done = eval::run_task(task, plan, eval_test::shipped(), store, shown);
     REQUIRE_MESSAGE(bool(done), done.error());
     CHECK(task.prepared == 17);
     CHECK(task.runs == 17 * 5);
@@ -113,7 +113,7 @@ TEST_CASE("a second run does what is missing alone") {
     counting_task task{9};
     eval::record_store store;
     auto shown = silent();
-    REQUIRE(bool(eval::run_task(task, plan, eval_test::shipped_model(), store, shown)));
+    REQUIRE(bool(eval::run_task(task, plan, eval_test::shipped(), store, shown)));
     whole = sorted(store, plan);
   }
   // Interrupted twice: part of the problems, then part of the arms.
@@ -129,7 +129,7 @@ TEST_CASE("a second run does what is missing alone") {
     if (round == 1) part.arms.pop_back();
     auto shown = silent();
     const std::size_t missing = eval::missing_runs(task, part, store);
-    REQUIRE(bool(eval::run_task(task, part, eval_test::shipped_model(), store, shown)));
+    REQUIRE(bool(eval::run_task(task, part, eval_test::shipped(), store, shown)));
     CHECK(static_cast<std::size_t>(task.runs) == missing);
     runs += task.runs;
     if (round == 0) CHECK(task.prepared == 3);
@@ -142,7 +142,7 @@ TEST_CASE("a failure ends the run and is the run's") {
   counting_task task{1000, 3};
   eval::record_store store;
   auto shown = silent();
-  const auto done = eval::run_task(task, plan_of(4), eval_test::shipped_model(), store, shown);
+  const auto done = eval::run_task(task, plan_of(4), eval_test::shipped(), store, shown);
   REQUIRE_FALSE(bool(done));
   CHECK(done.error() == "it failed");
   CHECK(task.runs < 1000);

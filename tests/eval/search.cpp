@@ -21,7 +21,7 @@ using calibrate::measure;
 
 // A model of some number of layers, of which only that number is ever looked at.
 mini::loaded_model model_of(std::size_t layers) {
-  mini::loaded_model out = eval_test::shipped_model();
+  mini::loaded_model out = eval_test::shipped();
   out.model.shape.layers = layers;
   return out;
 }

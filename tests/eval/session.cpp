@@ -19,7 +19,7 @@
 namespace {
 
 using eval_test::ledger_prompt;
-using eval_test::shipped_model;
+using eval_test::shipped;
 using mini::token;
 
 constexpr std::int32_t budget = 90;
@@ -46,7 +46,7 @@ std::vector<float> forced_logits(eval::session& with, const eval::arm& each,
 // One token a step, by the engine and the evictor alone.
 std::vector<float> stepped_logits(const eval::arm& each, std::span<const token> prompt,
                                   std::span<const token> text) {
-  const mini::loaded_model& model = shipped_model();
+  const mini::loaded_model& model = shipped();
   mini::decoder engine{model.model};
   auto evictor = eval::make_evictor(each, mini::shape_of(model.model.shape), budget);
   REQUIRE_MESSAGE(bool(evictor), evictor.error());
@@ -74,11 +74,11 @@ std::vector<float> stepped_logits(const eval::arm& each, std::span<const token> 
 }  // namespace
 
 TEST_CASE("a forced text gives the bits of one token a step, under every preset") {
-  eval::session with{shipped_model()};
+  eval::session with{shipped()};
   with.begin_problem(3);
   const std::vector<token> prompt = ledger_prompt(7, steps);
   const auto problem = mini::make_ledger_problem(7, 4, steps);
-  const auto text = shipped_model().words.encode(problem->trace.substr(0, most));
+  const auto text = shipped().words.encode(problem->trace.substr(0, most));
   REQUIRE(bool(text));
   std::vector<eval::arm> arms = eval_test::short_arms();
   arms.push_back({"full", "none", ""});
@@ -95,7 +95,7 @@ TEST_CASE("a forced text gives the bits of one token a step, under every preset"
 }
 
 TEST_CASE("a generated answer is the most likely one when it is forced") {
-  eval::session with{shipped_model()};
+  eval::session with{shipped()};
   const std::vector<token> prompt = ledger_prompt(11, steps);
   for (const eval::arm& each : eval_test::short_arms()) {
     CAPTURE(each.name);
@@ -105,7 +105,7 @@ TEST_CASE("a generated answer is the most likely one when it is forced") {
     CHECK(answer->cost.peak_tokens <= static_cast<std::size_t>(budget) + 8);
     CHECK(answer->cost.peak_bytes > 0);
     const std::vector<float> forced = forced_logits(with, each, prompt, answer->tokens);
-    const std::size_t vocabulary = shipped_model().model.shape.vocab;
+    const std::size_t vocabulary = shipped().model.shape.vocab;
     std::size_t same = 0;
     for (std::size_t i = 0; i < answer->tokens.size(); ++i) {
       const auto row = std::span{forced}.subspan(i * vocabulary, vocabulary);
@@ -116,12 +116,12 @@ TEST_CASE("a generated answer is the most likely one when it is forced") {
 }
 
 TEST_CASE("an answer that does not end by itself is capped") {
-  eval::session with{shipped_model()};
+  eval::session with{shipped()};
   const std::vector<token> prompt = ledger_prompt(3, 1);
   const auto whole = with.generate({"full", "none", ""}, 0, prompt, 200);
   REQUIRE(bool(whole));
   CHECK_FALSE(whole->capped);
-  CHECK(whole->tokens.back() == shipped_model().words.eos());
+  CHECK(whole->tokens.back() == shipped().words.eos());
   const auto cut = with.generate({"full", "none", ""}, 0, prompt, whole->tokens.size() - 1);
   REQUIRE(bool(cut));
   CHECK(cut->capped);
@@ -129,7 +129,7 @@ TEST_CASE("an answer that does not end by itself is capped") {
 }
 
 TEST_CASE("what cannot run is said") {
-  eval::session with{shipped_model()};
+  eval::session with{shipped()};
   const std::vector<token> prompt = ledger_prompt(3, 1);
   const auto ignore = [](std::size_t, std::span<const float>) {};
   const eval::arm arm{"mine", "epikv-flat", "tau=0"};

@@ -10,24 +10,16 @@
 #include "eval/plan.hpp"
 #include "eval/session.hpp"
 #include "mini_model/ledger.hpp"
-#include "mini_model/loaded_model.hpp"
+#include "model/shipped.hpp"
 
 namespace eval_test {
 
-/// The shipped model, read once.
-inline const mini::loaded_model& shipped_model() {
-  static const mini::loaded_model loaded = [] {
-    auto made = mini::loaded_model::load(eval::shipped().weights);
-    REQUIRE_MESSAGE(bool(made), made.error());
-    return *std::move(made);
-  }();
-  return loaded;
-}
+using mini_test::shipped;
 
 inline std::vector<mini::token> ledger_prompt(std::uint64_t seed, std::size_t steps) {
   const auto problem = mini::make_ledger_problem(seed, 4, steps);
   REQUIRE(bool(problem));
-  auto prompt = shipped_model().words.encode(problem->prompt);
+  auto prompt = shipped().words.encode(problem->prompt);
   REQUIRE(bool(prompt));
   return *std::move(prompt);
 }

@@ -15,10 +15,14 @@
 #include "mini_model/ledger.hpp"
 #include "mini_model/tokenizer.hpp"
 #include "shipped.hpp"
+#include "tokenizer_support.hpp"
 
 namespace {
 
+using mini_test::check_refused;
 using mini_test::gguf_builder;
+using mini_test::load;
+using mini_test::loaded;
 
 constexpr const char* tokens_key = "tokenizer.ggml.tokens";
 constexpr const char* types_key = "tokenizer.ggml.token_type";
@@ -32,27 +36,6 @@ gguf_builder vocabulary() {
   file.set_array(types_key, std::vector<std::int32_t>{2, 1, 1, 1, 1, 1, 1, 1});
   file.set(eos_key, std::uint32_t{3});
   return file;
-}
-
-mini::expected<mini::tokenizer> load(const gguf_builder& builder) {
-  const auto file = mini::gguf_file::parse(builder.build());
-  REQUIRE_MESSAGE(bool(file), file.error());
-  return mini::tokenizer::load(*file);  // owns its text: the file ends here
-}
-
-mini::tokenizer loaded(const gguf_builder& builder) {
-  auto words = load(builder);
-  REQUIRE_MESSAGE(bool(words), words.error());
-  return *std::move(words);
-}
-
-void check_refused(const gguf_builder& builder, const std::vector<std::string>& parts) {
-  const auto words = load(builder);
-  CHECK(!words);
-  CAPTURE(words.error());
-  for (const std::string& part : parts) {
-    CHECK_MESSAGE(words.error().find(part) != std::string::npos, part);
-  }
 }
 
 }  // namespace

@@ -13,10 +13,14 @@
 
 #include "gguf_builder.hpp"
 #include "mini_model/tokenizer.hpp"
+#include "tokenizer_support.hpp"
 
 namespace {
 
+using mini_test::check_refused;
 using mini_test::gguf_builder;
+using mini_test::load;
+using mini_test::loaded;
 using ids = std::vector<mini::token>;
 
 constexpr const char* model_key = "tokenizer.ggml.model";
@@ -54,32 +58,11 @@ gguf_builder scored() {
   return file.set(eos_key, std::uint32_t{2}).set(bos_key, std::uint32_t{1});
 }
 
-mini::expected<mini::tokenizer> load(const gguf_builder& builder) {
-  const auto file = mini::gguf_file::parse(builder.build());
-  REQUIRE_MESSAGE(bool(file), file.error());
-  return mini::tokenizer::load(*file);
-}
-
-mini::tokenizer loaded(const gguf_builder& builder) {
-  auto words = load(builder);
-  REQUIRE_MESSAGE(bool(words), words.error());
-  return *std::move(words);
-}
-
 ids encoded(const mini::tokenizer& words, const std::string& text,
             mini::special handling = mini::special::ignore) {
   const auto out = words.encode(text, handling);
   REQUIRE_MESSAGE(bool(out), out.error());
   return *out;
-}
-
-void check_refused(const gguf_builder& builder, const std::vector<std::string>& parts) {
-  const auto words = load(builder);
-  CHECK(!words);
-  CAPTURE(words.error());
-  for (const std::string& part : parts) {
-    CHECK_MESSAGE(words.error().find(part) != std::string::npos, part);
-  }
 }
 
 }  // namespace
