@@ -78,7 +78,7 @@ enum class rolling_form : std::uint8_t {
 /// Pushes value = *sum / divisor into each window and writes
 /// out = weight_a * f(a) - weight_b * f(b), f by `form`. A window without a ring counts as 0. A
 /// value that is not finite is not pushed (one bad row must not poison the next `window` tokens)
-/// and makes the score NaN.
+/// and makes the score NaN. Where asked for, f(a) and f(b) themselves are written as well.
 struct rolling_job {
   rolling_window a{};
   rolling_window b{};
@@ -90,6 +90,8 @@ struct rolling_job {
   double weight_b = 1.0;
   rolling_form form = rolling_form::z;
   float* out = nullptr;
+  float* out_a = nullptr;  ///< null: not asked for
+  float* out_b = nullptr;
 };
 
 /// out = *sum / divisor as f32.

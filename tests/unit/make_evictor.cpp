@@ -379,19 +379,19 @@ const std::vector<std::pair<std::string, std::string>> common_settings{
     {"budget", "64"}, {"tau", "2"},    {"cadence", "elapsed"},  {"protect_prompt", "true"},
     {"sinks", "1"},   {"recent", "9"}, {"on_overflow", "keep"}, {"step_tokens", "4"}};
 const std::vector<std::pair<std::string, std::string>> special_settings{
-    {"keep_sets", "layer"}, {"seed", "5"},          {"window", "8"},
-    {"band_a", "1"},        {"band_b", "2"},        {"weight_a", "1"},
-    {"weight_b", "1"},      {"change", "temporal"}, {"form", "difference"},
-    {"value_reserve", "1"}, {"value_stat", "norm"}, {"segment", "8"},
-    {"tiers", "4,2,1"},     {"fill", "true"},       {"segment_order", "high"},
-    {"query_layer", "1"},   {"query_window", "4"},  {"query_mode", "replace"},
-    {"query_weight", "1"},  {"track_epiphany", "1"}};
+    {"keep_sets", "layer"},    {"seed", "5"},          {"window", "8"},
+    {"band_a", "1"},           {"band_b", "2"},        {"weight_a", "1"},
+    {"weight_b", "1"},         {"change", "temporal"}, {"form", "difference"},
+    {"track_bands", "1"},      {"value_reserve", "1"}, {"value_stat", "norm"},
+    {"segment", "8"},          {"tiers", "4,2,1"},     {"fill", "true"},
+    {"segment_order", "high"}, {"query_layer", "1"},   {"query_window", "4"},
+    {"query_mode", "replace"}, {"query_weight", "1"},  {"track_epiphany", "1"}};
 
 // Which of the special settings each preset understands.
 const std::vector<std::pair<std::string, std::set<std::string>>>& understood() {
-  static const std::set<std::string> flat{"keep_sets",     "window",    "band_a", "band_b",
-                                          "weight_a",      "weight_b",  "change", "form",
-                                          "value_reserve", "value_stat"};
+  static const std::set<std::string> flat{"keep_sets",     "window",     "band_a",     "band_b",
+                                          "weight_a",      "weight_b",   "change",     "form",
+                                          "value_reserve", "value_stat", "track_bands"};
   static const std::vector<std::pair<std::string, std::set<std::string>>> all = [] {
     std::set<std::string> seg = flat;
     seg.insert({"segment", "tiers", "fill", "segment_order"});

@@ -161,6 +161,9 @@ inline constexpr std::array option_table{
                                                        {"raw", epiphany_form::raw}}});
                  }},
     option_entry{
+        "track_bands", topic_epiphany, "true or false",
+        [](settings& s, const option& o) noexcept { return o.read(s.scored.base.track_bands); }},
+    option_entry{
         "value_reserve", topic_reserve, "tokens kept for their values, 0 or more",
         [](settings& s, const option& o) noexcept { return set_int(o, s.reserve.tokens); }},
     option_entry{"value_stat", topic_reserve, "range, variance or norm",

@@ -26,7 +26,7 @@ struct epiphany_with_relevance {
       signal_list<signals::hidden_in, signals::hidden_out, signals::keys, signals::queries>;
   static constexpr granularity finest = granularity::sequence;
   static constexpr bool frozen = false;
-  static constexpr int column_count = 2;
+  static constexpr int column_count = epiphany::column_count + relevance::column_count;
 
   epiphany base{};
   relevance query{};  ///< layer -1: the block after the last layer of band a
@@ -49,8 +49,8 @@ struct epiphany_with_relevance {
 
   [[nodiscard]] std::int32_t column_width(const model_shape& shape,
                                           std::int32_t column) const noexcept {
-    if (column == 1) return relevance::column_width(shape, 0);
-    return uses_epiphany() ? 1 : 0;
+    if (column == epiphany::column_count) return relevance::column_width(shape, 0);
+    return uses_epiphany() ? base.column_width(shape, column) : 0;
   }
   [[nodiscard]] status check(const model_shape& shape) const noexcept {
     if (!detail::is_finite(weight)) {
@@ -93,21 +93,22 @@ struct epiphany_with_relevance {
       base.observe(backend, shape, s.base, seen.template part<epiphany::signals>(0));
     }
     resolved_query(shape).observe(backend, shape, s.query,
-                                  seen.template part<relevance::signals>(1));
+                                  seen.template part<relevance::signals>(epiphany::column_count));
   }
 
   template <Backend B>
   void finish(B& backend, const model_shape& shape, state<B>& s, const sequence_progress& progress,
               token_columns columns, std::int32_t first_slot) const noexcept {
     if (uses_epiphany()) base.finish(backend, shape, s.base, progress, columns, first_slot);
-    query.finish(backend, shape, s.query, progress, columns.from(1), first_slot);
+    query.finish(backend, shape, s.query, progress, columns.from(epiphany::column_count),
+                 first_slot);
   }
 
   template <Backend B>
   const float* evaluate(B& backend, const model_shape& shape, state<B>& s,
                         const evaluation& asked) const noexcept {
     evaluation queried = asked;
-    queried.columns = asked.columns.from(1);
+    queried.columns = asked.columns.from(epiphany::column_count);
     query.evaluate(backend, shape, s.query, queried);
     backend.run(blend_job{.a = mode == query_mode::add ? asked.columns.at(0, 0) : nullptr,
                           .b = asked.out,
@@ -129,16 +130,19 @@ struct epiphany_with_relevance {
     relevance::reset(backend, s.query);
   }
 
-  static constexpr std::array<std::string_view, 2> part_names{"epiphany", "relevance"};
+  static constexpr std::array<std::string_view, 4> part_names{"epiphany", "relevance", "a", "b"};
 
-  /// The raw parts: the epiphany score (absent unless tracked) and the relevance before
-  /// standardisation, a share of attention that sums to 1 over the visible slots.
+  /// The raw parts: the epiphany score (absent unless tracked), the relevance before
+  /// standardisation, a share of attention that sums to 1 over the visible slots, and the bands of
+  /// the epiphany score (absent unless those are tracked too).
   template <Backend B>
   const float* evaluate_part(B& backend, const model_shape& shape, state<B>& s,
                              const evaluation& asked, std::size_t part) const noexcept {
-    if (part == 0) return uses_epiphany() ? asked.columns.at(0, 0) : nullptr;
+    if (part != 1 && !uses_epiphany()) return nullptr;
+    if (part == 0) return asked.columns.at(0, 0);
+    if (part > 1) return base.evaluate_part(backend, shape, s.base, asked, part - 2);
     evaluation queried = asked;
-    queried.columns = asked.columns.from(1);
+    queried.columns = asked.columns.from(epiphany::column_count);
     return query.evaluate(backend, shape, s.query, queried);
   }
 };

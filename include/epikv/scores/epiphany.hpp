@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "epikv/detail/array.hpp"
 #include "epikv/detail/canonical.hpp"
@@ -34,13 +36,14 @@ enum class epiphany_form : std::uint8_t {
 /// not shown is left unscored and does not enter the window; with no state at all before it (a
 /// resumed sequence, an empty prompt) the change is 0, and that 0 enters.
 /// Complexity per token: one pass over `hidden` per band layer, O(window). State: 2 windows of
-/// doubles, one f32 row per band layer, 24 bytes per token of a step.
+/// doubles, one f32 row per band layer, 24 bytes per token of a step; 4 bytes per cached token, 12
+/// with the parts.
 struct epiphany {
   using epikv_score = void;
   using signals = signal_list<signals::hidden_in, signals::hidden_out>;
   static constexpr granularity finest = granularity::kv_head;
   static constexpr bool frozen = true;
-  static constexpr int column_count = 1;
+  static constexpr int column_count = 3;  // the score, what band a gives, what band b gives
 
   layer_band band_a{};  ///< empty: round(0.31 L)
   layer_band band_b{};  ///< empty: round(0.66 L)
@@ -49,6 +52,7 @@ struct epiphany {
   epiphany_form form = epiphany_form::difference;
   double weight_a = 1.0;
   double weight_b = 1.0;
+  bool track_bands = false;  ///< keep what each band gives, for reports; selections are the same
 
   /// The bands in use for `shape`: those given, or the ones the depth rule picks.
   [[nodiscard]] layer_band resolved_a(const model_shape& shape) const noexcept {
@@ -60,7 +64,9 @@ struct epiphany {
   [[nodiscard]] bool uses_a() const noexcept { return form != epiphany_form::b_only; }
   [[nodiscard]] bool uses_b() const noexcept { return form != epiphany_form::a_only; }
 
-  static std::int32_t column_width(const model_shape&, std::int32_t) noexcept { return 1; }
+  [[nodiscard]] std::int32_t column_width(const model_shape&, std::int32_t column) const noexcept {
+    return column == 0 || track_bands ? 1 : 0;
+  }
 
   [[nodiscard]] status check(const model_shape& shape) const noexcept {
     EPIKV_RETURN_IF_ERROR(band_a.check("band_a", shape));
@@ -138,14 +144,22 @@ struct epiphany {
               token_columns columns, std::int32_t first_slot) const noexcept {
     for (std::int32_t i = 0; i < progress.new_tokens; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      float* const out = columns.at(0, first_slot + i);
+      const std::int32_t slot = first_slot + i;
+      float* const out = columns.at(0, slot);
+      float* const out_a = track_bands ? columns.at(1, slot) : nullptr;
+      float* const out_b = track_bands ? columns.at(2, slot) : nullptr;
       const bool decode = progress.first_position + i >= progress.prompt_length;
       const bool complete =
           (!uses_a() || s.a.step_layers[at] > 0) && (!uses_b() || s.b.step_layers[at] > 0);
       if (decode && complete) {
-        backend.run(rolling(s, at, out));
+        rolling_job job = rolling(s, at, out);
+        job.out_a = out_a;
+        job.out_b = out_b;
+        backend.run(job);
       } else {
         backend.run(unscored_job{out, 1});
+        if (track_bands) backend.run(unscored_job{out_a, 1});
+        if (track_bands) backend.run(unscored_job{out_b, 1});
       }
       clear_step(backend, s.a, at);
       clear_step(backend, s.b, at);
@@ -156,6 +170,16 @@ struct epiphany {
   static const float* evaluate(B&, const model_shape&, state<B>&,
                                const evaluation& asked) noexcept {
     return asked.columns.at(0, 0);
+  }
+
+  static constexpr std::array<std::string_view, 2> part_names{"a", "b"};
+
+  /// What each band gave before weights: its z, or its mean with the form `raw`; 0 for a band that
+  /// the form does not use. Null unless tracked.
+  template <Backend B>
+  const float* evaluate_part(B&, const model_shape&, state<B>&, const evaluation& asked,
+                             std::size_t part) const noexcept {
+    return track_bands ? asked.columns.at(static_cast<std::int32_t>(part) + 1, 0) : nullptr;
   }
 
   template <Backend B>

@@ -23,14 +23,19 @@ inline double roll(const rolling_window& window, double value, rolling_form form
              : detail::ring_z(window.ring, window.window, count, next, value);
 }
 
+// `roll` of a job's window, also to where its part is asked for; 0 without a ring.
+inline double roll_part(const rolling_window& window, const double* sum, double divisor,
+                        rolling_form form, float* out) noexcept {
+  const double value = window.ring == nullptr ? 0.0 : roll(window, *sum / divisor, form);
+  if (out != nullptr) *out = detail::canonical(static_cast<float>(value));
+  return value;
+}
+
 inline void rolling_score(const rolling_job& job) noexcept {
-  double score = 0.0;
-  if (job.a.ring != nullptr) {
-    score = job.weight_a * roll(job.a, *job.sum_a / job.divisor_a, job.form);
-  }
-  if (job.b.ring != nullptr) {
-    score = std::fma(-job.weight_b, roll(job.b, *job.sum_b / job.divisor_b, job.form), score);
-  }
+  const double a = roll_part(job.a, job.sum_a, job.divisor_a, job.form, job.out_a);
+  const double b = roll_part(job.b, job.sum_b, job.divisor_b, job.form, job.out_b);
+  double score = job.a.ring == nullptr ? 0.0 : job.weight_a * a;
+  if (job.b.ring != nullptr) score = std::fma(-job.weight_b, b, score);
   *job.out = detail::canonical(static_cast<float>(score));
 }
 
