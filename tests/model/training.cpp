@@ -53,7 +53,7 @@ TEST_CASE("every script is valid Python") {
       "    compile(path.read_text(encoding='utf-8'), str(path), 'exec')\n"
       "    print(path.name)\n");
   CHECK_MESSAGE(result.exit_status == 0, result.err);
-  CHECK(result.out == "export_gguf.py\nmodel.py\ntask.py\ntrain.py\n");
+  CHECK(result.out == "export_gguf.py\nmodel.py\nplot_losses.py\ntask.py\ntrain.py\n");
 }
 
 TEST_CASE("the task's vocabulary is that of the shipped weights") {

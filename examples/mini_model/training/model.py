@@ -96,12 +96,15 @@ class Model(nn.Module):
         self.blk = nn.ModuleList(Block(config) for _ in range(config.layers))
         self.output_norm = RmsNorm(config.hidden, config.rms_eps)
         self.output = nn.Linear(config.hidden, config.vocabulary, bias=False)
+        # The usual 0.02 suits a width of thousands: at 64 the logits of the attention start so flat
+        # that copying does not emerge within 9,000 batches, and with this within 200.
+        width = 0.5 / math.sqrt(config.hidden)
         for name, parameter in self.named_parameters():
             if parameter.dim() > 1:
                 # What adds to the residual stream starts smaller, the more layers add to it.
                 adds = name.endswith(("attn_output.weight", "ffn_down.weight"))
-                deviation = 0.02 / math.sqrt(2 * config.layers) if adds else 0.02
-                nn.init.normal_(parameter, std=deviation)
+                scale = 1 / math.sqrt(2 * config.layers) if adds else 1
+                nn.init.normal_(parameter, std=width * scale)
 
     def forward(self, tokens, visible=None):
         """Logits [batch, length, vocabulary] of tokens [batch, length].

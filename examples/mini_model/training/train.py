@@ -108,7 +108,7 @@ class Checkpoint:
     def __init__(self, path, every: int, stage: str, batches: int):
         self.path, self.every, self.run = path, every, [stage, batches]
 
-    def save(self, batch: int, model, optimizer, rng: random.Random, recent) -> None:
+    def save(self, batch: int, model, optimizer, rng: random.Random, recent, curve) -> None:
         if not self.path or batch % self.every != 0:
             return
         state = {
@@ -118,14 +118,15 @@ class Checkpoint:
             "optimizer": optimizer.state_dict(),
             "rng": rng.getstate(),
             "recent": recent,
+            "curve": curve,
         }
         torch.save(state, self.path + ".new")
         os.replace(self.path + ".new", self.path)
 
     def load(self, model, optimizer, rng: random.Random):
-        """The next batch and the losses since the last report."""
+        """The next batch, the losses since the last report and the reported means."""
         if not self.path or not os.path.exists(self.path):
-            return 0, []
+            return 0, [], []
         state = torch.load(self.path, weights_only=True)
         if state["run"] != self.run:
             raise SystemExit(f"{self.path} is of the run {state['run']}, not {self.run}")
@@ -133,16 +134,26 @@ class Checkpoint:
         optimizer.load_state_dict(state["optimizer"])
         version, numbers, gauss = state["rng"]
         rng.setstate((version, tuple(numbers), gauss))
-        return state["batch"], state["recent"]
+        return state["batch"], state["recent"], state["curve"]
 
 
-def train(stage: Stage, model: Model, batches: int, report_every: int, kept: Checkpoint) -> None:
+def write_curve(path, curve) -> None:
+    if not path:
+        return
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("batch,loss\n")
+        out.writelines(f"{batch},{loss:.6f}\n" for batch, loss in curve)
+
+
+def train(
+    stage: Stage, model: Model, batches: int, report_every: int, kept: Checkpoint, curve_path
+) -> None:
     rng = random.Random(stage.seed)
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=stage.learning_rate, betas=(0.9, 0.98), weight_decay=0.01
     )
     begun = time.monotonic()
-    first, recent = kept.load(model, optimizer, rng)
+    first, recent, curve = kept.load(model, optimizer, rng)
     for batch in range(first, batches):
         steps = draw_steps(stage, rng, batch, batches)
         loss = loss_of(model, stage, *draw_batch(stage, rng, steps))
@@ -158,8 +169,10 @@ def train(stage: Stage, model: Model, batches: int, report_every: int, kept: Che
             mean = sum(recent) / len(recent)
             elapsed = time.monotonic() - begun
             print(f"batch {batch + 1} of {batches}  loss {mean:.5f}  {elapsed:.0f} s", flush=True)
+            curve.append([batch + 1, mean])
+            write_curve(curve_path, curve)
             recent.clear()
-        kept.save(batch + 1, model, optimizer, rng, recent)
+        kept.save(batch + 1, model, optimizer, rng, recent, curve)
 
 
 def main() -> None:
@@ -172,6 +185,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, help="instead of 18000 (pretrain), 3800 (finetune)")
     parser.add_argument("--threads", type=int, default=1, help="of PyTorch (default: 1)")
     parser.add_argument("--report-every", type=int, default=100, metavar="BATCHES")
+    parser.add_argument("--losses", help="CSV file of the reported losses, for plot_losses.py")
     parser.add_argument("--checkpoint", help="file to go on from, if it exists, and to keep")
     parser.add_argument("--checkpoint-every", type=int, default=500, metavar="BATCHES")
     arguments = parser.parse_args()
@@ -191,7 +205,7 @@ def main() -> None:
         model.load_state_dict(torch.load(arguments.start, weights_only=True))
     print(f"{sum(p.numel() for p in model.parameters())} parameters", flush=True)
     kept = Checkpoint(arguments.checkpoint, every, arguments.stage, batches)
-    train(stage, model, batches, arguments.report_every, kept)
+    train(stage, model, batches, arguments.report_every, kept, arguments.losses)
     torch.save(model.state_dict(), arguments.out)
 
 
