@@ -4,6 +4,7 @@
 #include <array>
 
 #include "eval/command_line.hpp"
+#include "eval/passage_options.hpp"
 
 namespace calibrate {
 namespace {
@@ -14,7 +15,7 @@ using line = eval::option_line<arguments>;
 
 constexpr std::size_t million = 1'000'000;
 
-constexpr std::array options{
+constexpr std::array own_options{
     line{"--model", "FILE", "a GGUF model (default: the shipped reasoning model)",
          [](std::string_view v, arguments& a) { return read_text(v, a.model); }},
     line{"--budget", "K", "tokens a keep-set may hold (default 200)",
@@ -34,24 +35,6 @@ constexpr std::array options{
          [](std::string_view v, arguments& a) {
            return read_number<std::size_t>(v, 0, million, a.held_out);
          }},
-    line{"--seed", "N", "number of the first reasoning problem (default 2000000)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::uint64_t>(v, 0, ~std::uint64_t{0} / 2, a.seed);
-         }},
-    line{"--steps", "N", "steps of a reasoning problem, 1 to 20 (default 12)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::size_t>(v, 1, 20, a.steps);
-         }},
-    line{"--text", "FILE", "a text to take passages from, instead of reasoning problems",
-         [](std::string_view v, arguments& a) { return read_text(v, a.text); }},
-    line{"--prompt-tokens", "N", "tokens of a passage before what is compared (default 32)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::size_t>(v, 1, million, a.prompt_tokens);
-         }},
-    line{"--text-tokens", "N", "tokens of a passage that are compared (default 480)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::size_t>(v, 1, million, a.text_tokens);
-         }},
     line{"--jobs", "N", "threads (default: one for each core)",
          [](std::string_view v, arguments& a) {
            return read_number<std::size_t>(v, 1, 1024, a.jobs);
@@ -63,6 +46,8 @@ constexpr std::array options{
     line{"--preset-file", "FILE", "where the winner goes, for make_evictor and epikv-eval",
          [](std::string_view v, arguments& a) { return read_text(v, a.preset_file); }},
 };
+
+const auto options = eval::joined(own_options, eval::passage_option_lines<arguments>);
 
 }  // namespace
 
@@ -78,8 +63,8 @@ mini::expected<arguments> parse_arguments(const std::vector<std::string_view>& w
   if (const auto read = eval::parse_options<arguments>(options, words, out); !read) {
     return read.reason();
   }
-  if (out.by == measure::answers && !out.text.empty()) {
-    return mini::fail("--by answers is for reasoning problems, not for a --text");
+  if (out.by == measure::answers && !(out.passages.text + out.passages.prompts).empty()) {
+    return mini::fail("--by answers is for reasoning problems, not for a --text or --prompts");
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "eval/passage.hpp"
 #include "mini_model/result.hpp"
 #include "search.hpp"
 
@@ -20,11 +21,7 @@ struct arguments {
   measure by = measure::kl;
   std::size_t problems = 8;
   std::size_t held_out = 8;
-  std::size_t steps = 12;
-  std::uint64_t seed = 2'000'000;  ///< not the evaluation's
-  std::string text;
-  std::size_t prompt_tokens = 32;
-  std::size_t text_tokens = 480;
+  eval::passage_options passages{.first_seed = 2'000'000};  ///< not the evaluation's problems
   std::size_t jobs = 0;
   std::string out, svg, preset_file;
   bool help = false;

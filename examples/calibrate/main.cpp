@@ -38,17 +38,16 @@ expected<std::unique_ptr<eval::task>> make_task(const arguments& asked,
   const std::size_t count = asked.problems + asked.held_out;
   if (asked.by == measure::answers) {
     return eval::make_reasoning_task(
-        {.first_seed = asked.seed, .problems = count, .steps = asked.steps}, model);
+        {.first_seed = asked.passages.first_seed, .problems = count, .steps = asked.passages.steps},
+        model);
   }
-  if (asked.text.empty()) {
-    return eval::make_agreement_task(eval::ledger_passages(asked.seed, count, asked.steps));
-  }
-  auto passages =
-      eval::text_passages(asked.text, {asked.prompt_tokens, asked.text_tokens, count}, model);
+  eval::passage_options options = asked.passages;
+  options.at_most = count;
+  auto passages = eval::make_passages(options, model);
   if (!passages) return passages.reason();
   if ((*passages)->count() < count) {
-    return fail(asked.text, " has ", (*passages)->count(), " passages, not the ", count,
-                " asked for");
+    return fail("there are ", (*passages)->count(), " passages, not the ", count,
+                " of --problems and --held-out");
   }
   return eval::make_agreement_task(*std::move(passages));
 }

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "command_line.hpp"
+#include "passage_options.hpp"
 
 namespace eval {
 namespace {
@@ -14,10 +15,10 @@ using line = option_line<arguments>;
 
 constexpr std::size_t million = 1'000'000;
 
-constexpr std::array options{
+constexpr std::array own_options{
     line{"--model", "FILE", "a GGUF model (default: the shipped reasoning model)",
          [](std::string_view v, arguments& a) { return read_text(v, a.model); }},
-    line{"--task", "NAMES", "reasoning, agreement or perplexity; several with commas",
+    line{"--task", "NAMES", "reasoning, agreement, perplexity, needle, gsm8k (default reasoning)",
          [](std::string_view v, arguments& a) { return read_names(v, a.tasks); }},
     line{"--presets", "NAMES", "EpiKV presets, or all (default: all, unless --arm is given)",
          [](std::string_view v, arguments& a) { return read_names(v, a.presets); }},
@@ -37,24 +38,6 @@ constexpr std::array options{
          [](std::string_view v, arguments& a) {
            return read_number<std::size_t>(v, 1, million, a.problems);
          }},
-    line{"--seed", "N", "number of the first drawn problem (default 1000000)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::uint64_t>(v, 0, ~std::uint64_t{0} / 2, a.seed);
-         }},
-    line{"--steps", "N", "steps of a reasoning problem, 1 to 20 (default 12)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::size_t>(v, 1, 20, a.steps);
-         }},
-    line{"--text", "FILE", "a text for perplexity and agreement",
-         [](std::string_view v, arguments& a) { return read_text(v, a.text); }},
-    line{"--prompt-tokens", "N", "tokens of the text before what is measured (default 32)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::size_t>(v, 1, million, a.prompt_tokens);
-         }},
-    line{"--text-tokens", "N", "tokens that are measured, at a time (default 480)",
-         [](std::string_view v, arguments& a) {
-           return read_number<std::size_t>(v, 1, million, a.text_tokens);
-         }},
     line{"--jobs", "N", "threads (default: one for each core)",
          [](std::string_view v, arguments& a) {
            return read_number<std::size_t>(v, 1, 1024, a.jobs);
@@ -72,6 +55,8 @@ constexpr std::array options{
     line{"--times", "", "print tokens per second too, which a second run will not repeat",
          [](std::string_view, arguments& a) { return a.times = true; }},
 };
+
+const auto options = joined(own_options, passage_option_lines<arguments>);
 
 }  // namespace
 

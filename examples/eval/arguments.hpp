@@ -8,8 +8,12 @@
 #include <vector>
 
 #include "mini_model/result.hpp"
+#include "passage.hpp"
 
 namespace eval {
+
+/// The tasks that there are, in the words of a message.
+inline constexpr std::string_view task_names = "reasoning, agreement, perplexity, needle, gsm8k";
 
 /// What epikv-eval is asked to do.
 struct arguments {
@@ -21,12 +25,8 @@ struct arguments {
   std::string settings;              ///< of all arms that understand them; empty: the model's own
   std::vector<std::int32_t> budgets{260, 200, 160};
   std::size_t problems = 100;
-  std::size_t steps = 12;
-  std::uint64_t seed = 1'000'000;
-  std::string text;  ///< a file for perplexity and agreement
-  std::size_t prompt_tokens = 32;
-  std::size_t text_tokens = 480;
-  std::size_t jobs = 0;  ///< 0: one for each core
+  passage_options passages;  ///< what they are drawn from, but for their number
+  std::size_t jobs = 0;      ///< 0: one for each core
   std::string out, json, csv, svg, view;
   bool times = false;
   bool help = false;

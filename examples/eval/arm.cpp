@@ -74,6 +74,14 @@ std::string settings_for(std::string_view preset, std::string_view settings) {
   return out;
 }
 
+std::string settings_named(std::string_view prefix, std::string_view settings) {
+  std::string out;
+  for (std::string_view word; !(word = next_word(settings)).empty();) {
+    if (word.starts_with(prefix)) append(out, word);
+  }
+  return out;
+}
+
 expected<std::vector<arm>> preset_arms(std::string_view settings) {
   std::string_view rest = settings;
   for (std::string_view word; !(word = next_word(rest)).empty();) {
@@ -128,10 +136,15 @@ expected<arm> arm_of_file(const std::string& path, const epikv::model_shape& sha
   return out;
 }
 
+arm with_settings(const arm& each, std::string_view settings) {
+  arm out = each;
+  out.settings = joined(settings_for(each.preset, settings), each.settings);
+  return out;
+}
+
 expected<epikv::any_evictor> make_evictor(const arm& each, const epikv::model_shape& shape,
-                                          std::int32_t budget, std::string_view forced) {
-  const std::string settings = joined(settings_for(each.preset, forced), each.settings) +
-                               " budget=" + std::to_string(budget);
+                                          std::int32_t budget) {
+  const std::string settings = each.settings + " budget=" + std::to_string(budget);
   auto evictor = epikv::make_evictor(each.preset, shape, settings);
   if (!evictor) return fail(each.name, ": ", evictor.status().message());
   return *std::move(evictor);

@@ -25,6 +25,9 @@ struct arm {
 /// "tau=16 recent=32".
 [[nodiscard]] std::string settings_for(std::string_view preset, std::string_view settings);
 
+/// Those of `settings` whose names begin with `prefix`.
+[[nodiscard]] std::string settings_named(std::string_view prefix, std::string_view settings);
+
 /// An arm for each preset of EpiKV but the full cache, with the part of `settings` it understands.
 /// A setting that no preset understands is an error.
 [[nodiscard]] mini::expected<std::vector<arm>> preset_arms(std::string_view settings);
@@ -38,10 +41,12 @@ struct arm {
                                               const epikv::model_shape& shape,
                                               std::string_view common);
 
-/// The arm's evictor; `forced` settings win over its own where the preset understands them.
+/// The arm with further settings, which win over its own where the preset understands them.
+[[nodiscard]] arm with_settings(const arm& each, std::string_view settings);
+
+/// The arm's evictor.
 [[nodiscard]] mini::expected<epikv::any_evictor> make_evictor(const arm& each,
                                                               const epikv::model_shape& shape,
-                                                              std::int32_t budget,
-                                                              std::string_view forced = {});
+                                                              std::int32_t budget);
 
 }  // namespace eval

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,6 +23,15 @@ struct option_line {
   std::string_view help;
   bool (*read)(std::string_view value, Arguments& to);  ///< false: the value is refused
 };
+
+/// Two tables of options as one.
+template <class Line, std::size_t N, std::size_t M>
+[[nodiscard]] constexpr std::array<Line, N + M> joined(const std::array<Line, N>& first,
+                                                       const std::array<Line, M>& second) {
+  std::array<Line, N + M> out{};
+  std::copy(second.begin(), second.end(), std::copy(first.begin(), first.end(), out.begin()));
+  return out;
+}
 
 /// The lines of --help.
 template <class Arguments>

@@ -61,8 +61,10 @@ expected<void> write_view(const eval::arguments& asked, const mini::loaded_model
   if (!prompt) return prompt.reason();
   const eval::arm& shown = plan.arms.back();
   const std::int32_t budget = plan.budgets.front();
-  const auto trace = eval::trace_retention(model, shown, budget, *prompt, asked.text_tokens,
-                                           shown.name + " at " + std::to_string(budget));
+  const auto trace =
+      eval::trace_retention(model, shown, budget, *prompt,
+                            std::max(asked.passages.text_tokens, asked.passages.answer_tokens),
+                            shown.name + " at " + std::to_string(budget));
   if (!trace) return trace.reason();
   const auto page = report::to_html(*trace);
   if (!page) return page.reason();

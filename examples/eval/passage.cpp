@@ -7,12 +7,20 @@
 #include <utility>
 
 #include "mini_model/ledger.hpp"
+#include "prompts.hpp"
 
 namespace eval {
 namespace {
 
 using mini::expected;
 using mini::fail;
+
+// A prompt with what the model itself says to it.
+expected<passage> answered(session& with, std::vector<mini::token> prompt, std::size_t most) {
+  auto answer = with.generate({"full", "none", ""}, 0, {.prompt = prompt, .most = most});
+  if (!answer) return answer.reason();
+  return passage{std::move(prompt), std::move(answer->tokens)};
+}
 
 class ledger_source final : public passage_source {
  public:
@@ -31,9 +39,7 @@ class ledger_source final : public passage_source {
     if (!problem) return problem.reason();
     auto prompt = with.model().words.encode(problem->prompt);
     if (!prompt) return prompt.reason();
-    auto answer = with.generate({"full", "none", ""}, 0, *prompt, problem->trace.size());
-    if (!answer) return answer.reason();
-    return passage{*std::move(prompt), std::move(answer->tokens)};
+    return answered(with, *std::move(prompt), problem->trace.size());
   }
 
  private:
@@ -42,60 +48,101 @@ class ledger_source final : public passage_source {
   std::size_t steps_;
 };
 
-class text_source final : public passage_source {
+class prompt_source final : public passage_source {
  public:
-  text_source(std::string path, const window_options& options, std::vector<mini::token> tokens)
-      : path_{std::move(path)}, options_{options}, tokens_{std::move(tokens)} {}
+  prompt_source(const passage_options& options, std::vector<std::string> prompts,
+                mini::chat_format format)
+      : options_{options}, prompts_{std::move(prompts)}, format_{format} {}
 
-  std::size_t count() const override {
-    return std::min(options_.at_most, tokens_.size() / (options_.prompt + options_.text));
-  }
+  std::size_t count() const override { return prompts_.size(); }
   report::configuration configuration() const override {
-    return {{"passages", path_},
-            {"passages.tokens", std::to_string(tokens_.size())},
-            {"passages.prompt", std::to_string(options_.prompt)},
-            {"passages.text", std::to_string(options_.text)}};
+    return {{"passages", options_.prompts.empty() ? "everyday prompts" : options_.prompts},
+            {"passages.chat", options_.chat},
+            {"passages.answer", std::to_string(options_.answer_tokens)}};
   }
 
-  expected<passage> draw(session&, std::size_t i) override {
-    const std::size_t begin = i * (options_.prompt + options_.text);
-    const auto at = [this](std::size_t n) {
-      return tokens_.begin() + static_cast<std::ptrdiff_t>(n);
-    };
-    const std::size_t middle = begin + options_.prompt;
-    return passage{{at(begin), at(middle)}, {at(middle), at(middle + options_.text)}};
+  expected<passage> draw(session& with, std::size_t i) override {
+    auto prompt = encode_prompt(prompts_[i], format_, with.model());
+    if (!prompt) return fail("prompt ", i, ": ", prompt.error());
+    return answered(with, *std::move(prompt), options_.answer_tokens);
   }
 
  private:
-  std::string path_;
-  window_options options_;
+  passage_options options_;
+  std::vector<std::string> prompts_;
+  mini::chat_format format_;
+};
+
+class text_source final : public passage_source {
+ public:
+  text_source(const passage_options& options, std::vector<mini::token> tokens)
+      : options_{options}, tokens_{std::move(tokens)} {}
+
+  std::size_t count() const override {
+    return std::min(options_.at_most,
+                    tokens_.size() / (options_.prompt_tokens + options_.text_tokens));
+  }
+  report::configuration configuration() const override {
+    return {{"passages", options_.text},
+            {"passages.tokens", std::to_string(tokens_.size())},
+            {"passages.prompt", std::to_string(options_.prompt_tokens)},
+            {"passages.text", std::to_string(options_.text_tokens)}};
+  }
+
+  expected<passage> draw(session&, std::size_t i) override {
+    const std::size_t begin = i * (options_.prompt_tokens + options_.text_tokens);
+    const auto at = [this](std::size_t n) {
+      return tokens_.begin() + static_cast<std::ptrdiff_t>(n);
+    };
+    const std::size_t middle = begin + options_.prompt_tokens;
+    return passage{{at(begin), at(middle)}, {at(middle), at(middle + options_.text_tokens)}};
+  }
+
+ private:
+  passage_options options_;
   std::vector<mini::token> tokens_;
 };
 
-}  // namespace
-
-std::unique_ptr<passage_source> ledger_passages(std::uint64_t first_seed, std::size_t count,
-                                                std::size_t steps) {
-  return std::make_unique<ledger_source>(first_seed, count, steps);
-}
-
-expected<std::unique_ptr<passage_source>> text_passages(const std::string& path,
-                                                        const window_options& options,
+expected<std::unique_ptr<passage_source>> text_passages(const passage_options& options,
                                                         const mini::loaded_model& model) {
-  std::ifstream in{path, std::ios::binary};
-  if (!in) return fail(path, " cannot be read");
+  std::ifstream in{options.text, std::ios::binary};
+  if (!in) return fail(options.text, " cannot be read");
   const std::string text{std::istreambuf_iterator<char>{in}, {}};
   auto tokens = model.words.encode(text);
-  if (!tokens) return fail(path, ": ", tokens.error());
-  if (options.prompt == 0 || options.text == 0) {
+  if (!tokens) return fail(options.text, ": ", tokens.error());
+  if (options.prompt_tokens == 0 || options.text_tokens == 0) {
     return fail("a passage needs a token of prompt and of text");
   }
-  auto out = std::make_unique<text_source>(path, options, *std::move(tokens));
+  auto out = std::make_unique<text_source>(options, *std::move(tokens));
   if (out->count() == 0) {
-    return fail(path, " has fewer than the ", options.prompt + options.text,
+    return fail(options.text, " has fewer than the ", options.prompt_tokens + options.text_tokens,
                 " tokens of a passage");
   }
   return std::unique_ptr<passage_source>{std::move(out)};
+}
+
+}  // namespace
+
+expected<std::unique_ptr<passage_source>> make_passages(const passage_options& options,
+                                                        const mini::loaded_model& model) {
+  if (!options.text.empty()) return text_passages(options, model);
+  std::vector<std::string> prompts;
+  if (options.prompts.empty()) {
+    for (const std::string_view each : everyday_prompts()) prompts.emplace_back(each);
+    if (!model.words.encode(prompts.front())) {
+      return std::unique_ptr<passage_source>{
+          std::make_unique<ledger_source>(options.first_seed, options.at_most, options.steps)};
+    }
+  } else {
+    auto read = read_prompts(options.prompts);
+    if (!read) return read.reason();
+    for (user_prompt& each : *read) prompts.push_back(std::move(each.text));
+  }
+  prompts.resize(std::min(prompts.size(), options.at_most));
+  const auto format = chat_format_for(options.chat, model);
+  if (!format) return format.reason();
+  return std::unique_ptr<passage_source>{
+      std::make_unique<prompt_source>(options, std::move(prompts), *format)};
 }
 
 }  // namespace eval

@@ -35,20 +35,24 @@ class passage_source {
   [[nodiscard]] virtual mini::expected<passage> draw(session& with, std::size_t i) = 0;
 };
 
-/// Ledger problems with the model's own answers.
-[[nodiscard]] std::unique_ptr<passage_source> ledger_passages(std::uint64_t first_seed,
-                                                              std::size_t count, std::size_t steps);
-
-/// How a text is cut into passages.
-struct window_options {
-  std::size_t prompt = 32;   ///< tokens; the prompt of a passage
-  std::size_t text = 480;    ///< tokens that follow it
-  std::size_t at_most = 16;  ///< passages
+/// Which passages to take. Of a text file: one after the other, the rest that fills no passage left
+/// out. Else the model's own answers with the full cache: to the prompts of a file, or without one
+/// to everyday prompts, or to ledger problems where the vocabulary cannot spell those.
+struct passage_options {
+  std::string text{};     ///< a file
+  std::string prompts{};  ///< a file, see read_prompts()
+  std::string chat{};     ///< form of the prompts; empty: the model's own
+  std::size_t at_most = 16;
+  std::size_t prompt_tokens = 32;        ///< of a text, before what is measured
+  std::size_t text_tokens = 480;         ///< of a text, measured
+  std::size_t answer_tokens = 256;       ///< of an answer, at most
+  std::uint64_t first_seed = 1'000'000;  ///< of ledger problems
+  std::size_t steps = 12;                ///< and their length
 };
 
-/// Passages of a text file, one after the other; the rest that fills no passage is left out. A text
-/// too short for one passage is an error.
-[[nodiscard]] mini::expected<std::unique_ptr<passage_source>> text_passages(
-    const std::string& path, const window_options& options, const mini::loaded_model& model);
+/// At most options.at_most passages, at least one; a file that cannot be read or has none is an
+/// error.
+[[nodiscard]] mini::expected<std::unique_ptr<passage_source>> make_passages(
+    const passage_options& options, const mini::loaded_model& model);
 
 }  // namespace eval

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "agreement.hpp"
-#include "mini_model/ledger.hpp"
+#include "gsm8k.hpp"
+#include "needle.hpp"
 #include "passage.hpp"
 #include "reasoning.hpp"
 
@@ -19,18 +20,18 @@ using mini::in_quotes;
 
 expected<std::unique_ptr<passage_source>> plan_passages(const arguments& asked,
                                                         const mini::loaded_model& model) {
-  if (!asked.text.empty()) {
-    return text_passages(asked.text, {asked.prompt_tokens, asked.text_tokens, asked.problems},
-                         model);
-  }
-  return ledger_passages(asked.seed, asked.problems, asked.steps);
+  passage_options options = asked.passages;
+  options.at_most = asked.problems;
+  return make_passages(options, model);
 }
 
 expected<std::unique_ptr<task>> plan_task(const std::string& name, const arguments& asked,
                                           const mini::loaded_model& model) {
+  const passage_options& source = asked.passages;
   if (name == "reasoning") {
     return make_reasoning_task(
-        {.first_seed = asked.seed, .problems = asked.problems, .steps = asked.steps}, model);
+        {.first_seed = source.first_seed, .problems = asked.problems, .steps = source.steps},
+        model);
   }
   if (name == "agreement" || name == "perplexity") {
     auto passages = plan_passages(asked, model);
@@ -38,7 +39,21 @@ expected<std::unique_ptr<task>> plan_task(const std::string& name, const argumen
     return name == "agreement" ? make_agreement_task(*std::move(passages))
                                : make_perplexity_task(*std::move(passages));
   }
-  return fail("there is no task ", in_quotes(name), "; there are reasoning, agreement, perplexity");
+  if (name == "needle") {
+    return make_needle_task({.problems = asked.problems,
+                             .text_tokens = source.text_tokens,
+                             .kept_tokens = source.prompt_tokens,
+                             .first_seed = source.first_seed,
+                             .chat = source.chat},
+                            model);
+  }
+  if (name == "gsm8k") {
+    return make_gsm8k_task(
+        source.prompts,
+        {.problems = asked.problems, .answer_tokens = source.answer_tokens, .chat = source.chat},
+        model);
+  }
+  return fail("there is no task ", in_quotes(name), "; there are ", task_names);
 }
 
 }  // namespace
@@ -113,11 +128,6 @@ expected<std::vector<std::unique_ptr<task>>> plan_tasks(const arguments& asked,
 
 expected<std::vector<mini::token>> plan_viewed_prompt(const arguments& asked,
                                                       const mini::loaded_model& model) {
-  if (asked.text.empty()) {
-    const auto problem = mini::make_ledger_problem(asked.seed, 4, asked.steps);
-    if (!problem) return problem.reason();
-    return model.words.encode(problem->prompt);
-  }
   const auto passages = plan_passages(asked, model);
   if (!passages) return passages.reason();
   session with{model};

@@ -29,7 +29,7 @@ struct shipped_model {
 [[nodiscard]] mini::expected<std::vector<std::unique_ptr<task>>> plan_tasks(
     const arguments& asked, const mini::loaded_model& model);
 
-/// The prompt whose continuation --view shows: the first reasoning problem, or the begin of --text.
+/// The prompt whose continuation --view shows: that of the first passage.
 [[nodiscard]] mini::expected<std::vector<mini::token>> plan_viewed_prompt(
     const arguments& asked, const mini::loaded_model& model);
 

@@ -95,8 +95,10 @@ expected<report::retention_trace> trace_retention(const mini::loaded_model& mode
 
   recorder seen{out};
   session with{model};
+  // What a score is made of is worth its memory here.
   const auto answer = with.generate(
-      each, budget, prompt, most_tokens,
+      with_settings(each, "track_epiphany=true track_bands=true"), budget,
+      {.prompt = prompt, .most = most_tokens},
       [&](epikv::any_evictor& evictor, epikv::sequence_id id) { seen.look(evictor, id); });
   if (!answer) return answer.reason();
 

@@ -58,27 +58,30 @@ std::int32_t budget_of(const arm& each, std::int32_t budget) {
 
 }  // namespace
 
-expected<generated> session::generate(const arm& each, std::int32_t budget,
-                                      std::span<const token> prompt, std::size_t most,
+expected<generated> session::generate(const arm& each, std::int32_t budget, const request& asked,
                                       const selection_watcher& watch) {
   auto evictor = make_evictor(each, shape(), budget_of(each, budget));
   if (!evictor) return evictor.reason();
-  const epikv::status added = evictor->add(sequence_, static_cast<std::int32_t>(prompt.size()));
+  const std::size_t kept = std::min(asked.kept, asked.prompt.size());
+  const epikv::status added = evictor->add(sequence_, static_cast<std::int32_t>(kept));
   if (!added) return fail(each.name, ": ", added.message());
 
-  mini::kv_cache cache{model_->model.shape, prompt.size() + 1};
+  mini::kv_cache cache{model_->model.shape, kept + 1};
   watched_host host{*evictor, sequence_, watch};
   const auto begin = std::chrono::steady_clock::now();
+  const bool all_kept = kept == asked.prompt.size() || each.is_full();
+  const std::size_t chunk =
+      all_kept ? prompt_chunk : static_cast<std::size_t>(evictor->options().tau);
   auto tokens = mini::generate(
-      engine_, cache, prompt,
-      {.most_tokens = most, .eos = model_->words.eos(), .prompt_chunk = prompt_chunk}, host);
+      engine_, cache, asked.prompt,
+      {.most_tokens = asked.most, .ends = model_->words.ends(), .prompt_chunk = chunk}, host);
   const double seconds = seconds_since(begin);
   if (!host.status().ok()) return fail(each.name, ": ", host.status().message());
   if (!tokens) return tokens.reason();
 
   generated out;
   out.tokens = *std::move(tokens);
-  out.capped = out.tokens.empty() || out.tokens.back() != model_->words.eos();
+  out.capped = out.tokens.empty() || !model_->words.ends(out.tokens.back());
   out.cost = cost_of(cache, seconds);
   return out;
 }
@@ -86,10 +89,10 @@ expected<generated> session::generate(const arm& each, std::int32_t budget,
 expected<run_cost> session::force(
     const arm& each, std::int32_t budget, std::span<const token> prompt,
     std::span<const token> text,
-    const std::function<void(std::size_t, std::span<const float>)>& see, std::string_view forced) {
+    const std::function<void(std::size_t, std::span<const float>)>& see) {
   if (prompt.empty() || text.empty()) return fail("a prompt and a text need a token each");
-  const std::string settings = "cadence=aligned " + std::string{forced};
-  auto evictor = make_evictor(each, shape(), budget_of(each, budget), settings);
+  auto evictor =
+      make_evictor(with_settings(each, "cadence=aligned"), shape(), budget_of(each, budget));
   if (!evictor) return evictor.reason();
   const epikv::status added = evictor->add(sequence_, static_cast<std::int32_t>(prompt.size()));
   if (!added) return fail(each.name, ": ", added.message());

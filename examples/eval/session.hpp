@@ -22,6 +22,15 @@ struct run_cost {
   double seconds = 0;           ///< of wall-clock time
 };
 
+/// What to continue, and how far.
+struct request {
+  std::span<const mini::token> prompt{};
+  /// First tokens that count as prompt. The rest is read as text that grows the cache: tau tokens
+  /// at a time, evicted like the answer.
+  std::size_t kept = ~std::size_t{0};
+  std::size_t most = 0;  ///< tokens of the answer
+};
+
 /// A greedy continuation.
 struct generated {
   std::vector<mini::token> tokens;
@@ -50,22 +59,19 @@ class session {
     sequence_ = epikv::sequence_id{static_cast<std::int64_t>(problem)};
   }
 
-  /// Continues a prompt greedily by up to `most` tokens, or until the end-of-text token, under an
-  /// arm and a budget.
+  /// Continues a prompt greedily until a token that ends a text, under an arm and a budget.
   [[nodiscard]] mini::expected<generated> generate(const arm& each, std::int32_t budget,
-                                                   std::span<const mini::token> prompt,
-                                                   std::size_t most,
+                                                   const request& asked,
                                                    const selection_watcher& watch = {});
 
   /// Feeds a prompt and then a given text, and shows the logits that predict each token of the
   /// text: see(i, logits) predicts text[i]. The text goes through in one pass per tau tokens, which
   /// gives what one token at a time gives, since evictions fall between them: the arm's cadence is
-  /// taken as aligned. `forced` settings win over the arm's.
+  /// taken as aligned.
   [[nodiscard]] mini::expected<run_cost> force(
       const arm& each, std::int32_t budget, std::span<const mini::token> prompt,
       std::span<const mini::token> text,
-      const std::function<void(std::size_t, std::span<const float>)>& see,
-      std::string_view forced = {});
+      const std::function<void(std::size_t, std::span<const float>)>& see);
 
  private:
   const mini::loaded_model* model_;

@@ -61,7 +61,8 @@ expected<std::span<const float>> evicting_batch::step(std::span<const part> part
 
 expected<std::vector<batch_answer>> generate_all(decoder& model, epikv::any_evictor& evictor,
                                                  std::span<const batch_request> requests,
-                                                 std::size_t together, token eos) {
+                                                 std::size_t together,
+                                                 std::span<const token> ends) {
   if (together == 0) return fail("a step needs at least one sequence");
   std::vector<batch_answer> answers(requests.size());
   std::vector<running> active;
@@ -97,7 +98,9 @@ expected<std::vector<batch_answer>> generate_all(decoder& model, epikv::any_evic
       each.next += static_cast<position>(parts[i].tokens.size());
       each.answer.tokens.push_back(argmax(logits->subspan(i * vocabulary, vocabulary)));
       const batch_request& request = requests[each.request];
-      if (each.answer.tokens.back() != eos && each.answer.tokens.size() < request.most_tokens) {
+      const token last = each.answer.tokens.back();
+      const bool ended = std::find(ends.begin(), ends.end(), last) != ends.end();
+      if (!ended && each.answer.tokens.size() < request.most_tokens) {
         continue;
       }
       if (const epikv::status removed = evictor.remove(request.sequence); !removed) {

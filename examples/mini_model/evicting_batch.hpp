@@ -62,6 +62,6 @@ struct batch_answer {
 /// takes its place. The answers are those of each prompt alone. In the order of the requests.
 [[nodiscard]] expected<std::vector<batch_answer>> generate_all(
     decoder& model, epikv::any_evictor& evictor, std::span<const batch_request> requests,
-    std::size_t together, token eos);
+    std::size_t together, std::span<const token> ends);
 
 }  // namespace mini

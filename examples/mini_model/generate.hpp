@@ -30,9 +30,9 @@ struct plain_host {
 
 /// How to generate.
 struct generate_options {
-  std::size_t most_tokens = 0;   // stop after this many
-  token eos = -1;                // stop after this token
-  std::size_t prompt_chunk = 0;  // tokens of the prompt in one step; 0 = all
+  std::size_t most_tokens = 0;    // stop after this many
+  std::span<const token> ends{};  // stop after any of these
+  std::size_t prompt_chunk = 0;   // tokens of the prompt in one step; 0 = all
 };
 
 /// The index of the largest logit; of equals the first.
@@ -41,8 +41,8 @@ struct generate_options {
 }
 
 /// Reads the prompt into an empty cache and decodes greedily, with logical positions 0, 1, 2, ...
-/// Returns the generated tokens, the end-of-text token included; fewer when the host says stop. The
-/// last token is returned but not fed to the model.
+/// Returns the generated tokens, the one that ends the text included; fewer when the host says
+/// stop. The last token is returned but not fed to the model.
 template <class Host = plain_host>
 expected<std::vector<token>> generate(decoder& model, kv_cache& cache,
                                       std::span<const token> prompt,
@@ -69,7 +69,8 @@ expected<std::vector<token>> generate(decoder& model, kv_cache& cache,
       continue;
     }
     out.push_back(argmax(*logits));
-    if (out.back() == options.eos) break;
+    if (std::find(options.ends.begin(), options.ends.end(), out.back()) != options.ends.end())
+      break;
     next = std::span<const token>(&out.back(), 1);
   }
   return out;

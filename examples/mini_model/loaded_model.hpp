@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "chat.hpp"
 #include "gguf.hpp"
 #include "result.hpp"
 #include "tokenizer.hpp"
@@ -15,6 +16,7 @@ namespace mini {
 struct loaded_model {
   weights model;
   tokenizer words;
+  expected<chat_format> chat = chat_format::none;  ///< an error where the file's is not known
 
   static expected<loaded_model> load(const std::string& path) {
     auto file = gguf_file::open(path);
@@ -23,7 +25,7 @@ struct loaded_model {
     if (!model) return fail(path, ": ", model.error());
     auto words = tokenizer::load(*file);
     if (!words) return fail(path, ": ", words.error());
-    return loaded_model{*std::move(model), *std::move(words)};
+    return loaded_model{*std::move(model), *std::move(words), chat_format_of(*file)};
   }
 };
 

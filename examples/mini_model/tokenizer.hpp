@@ -76,6 +76,9 @@ class tokenizer {
     return std::binary_search(words_.ends.begin(), words_.ends.end(), id);
   }
 
+  /// The tokens for which ends() is true, in order; eos() is one of them.
+  std::span<const token> ends() const noexcept { return words_.ends; }
+
   /// The token that begins a text, where there is one.
   std::optional<token> bos() const noexcept { return words_.bos; }
 

@@ -56,7 +56,10 @@ TEST_CASE("an arm's own settings win over common ones, forced ones over both") {
   CHECK(each.name == "mine");
   CHECK(each.preset == "epikv-flat");
   CHECK(each.settings == "tau=3 recent=5 window=11");
-  const auto evictor = eval::make_evictor(each, shape, 50, "recent=2 tiers=1,1,1");
+  const eval::arm forced = eval::with_settings(each, "recent=2 tiers=1,1,1");
+  CHECK(forced.name == "mine");
+  CHECK(forced.settings == "recent=2 tau=3 window=11");
+  const auto evictor = eval::make_evictor(forced, shape, 50);
   REQUIRE_MESSAGE(bool(evictor), evictor.error());
   CHECK(evictor->options().tau == 3);
   CHECK(evictor->options().recent == 2);

@@ -27,17 +27,14 @@ constexpr std::size_t steps = 5;
 constexpr std::size_t most = 150;
 
 std::vector<float> forced_logits(eval::session& with, const eval::arm& each,
-                                 std::span<const token> prompt, std::span<const token> text,
-                                 std::string_view forced = {}) {
+                                 std::span<const token> prompt, std::span<const token> text) {
   std::vector<float> all;
   std::size_t next = 0;
-  const auto cost = with.force(
-      each, budget, prompt, text,
-      [&](std::size_t i, std::span<const float> logits) {
+  const auto cost =
+      with.force(each, budget, prompt, text, [&](std::size_t i, std::span<const float> logits) {
         CHECK(i == next++);
         all.insert(all.end(), logits.begin(), logits.end());
-      },
-      forced);
+      });
   REQUIRE_MESSAGE(bool(cost), cost.error());
   CHECK(next == text.size());
   return all;
@@ -99,7 +96,7 @@ TEST_CASE("a generated answer is the most likely one when it is forced") {
   const std::vector<token> prompt = ledger_prompt(11, steps);
   for (const eval::arm& each : eval_test::short_arms()) {
     CAPTURE(each.name);
-    const auto answer = with.generate(each, budget, prompt, most);
+    const auto answer = with.generate(each, budget, {.prompt = prompt, .most = most});
     REQUIRE_MESSAGE(bool(answer), answer.error());
     REQUIRE(answer->tokens.size() > 100);
     CHECK(answer->cost.peak_tokens <= static_cast<std::size_t>(budget) + 8);
@@ -118,11 +115,12 @@ TEST_CASE("a generated answer is the most likely one when it is forced") {
 TEST_CASE("an answer that does not end by itself is capped") {
   eval::session with{shipped()};
   const std::vector<token> prompt = ledger_prompt(3, 1);
-  const auto whole = with.generate({"full", "none", ""}, 0, prompt, 200);
+  const auto whole = with.generate({"full", "none", ""}, 0, {.prompt = prompt, .most = 200});
   REQUIRE(bool(whole));
   CHECK_FALSE(whole->capped);
   CHECK(whole->tokens.back() == shipped().words.eos());
-  const auto cut = with.generate({"full", "none", ""}, 0, prompt, whole->tokens.size() - 1);
+  const auto cut =
+      with.generate({"full", "none", ""}, 0, {.prompt = prompt, .most = whole->tokens.size() - 1});
   REQUIRE(bool(cut));
   CHECK(cut->capped);
   CHECK(cut->tokens.size() == whole->tokens.size() - 1);
@@ -133,7 +131,7 @@ TEST_CASE("what cannot run is said") {
   const std::vector<token> prompt = ledger_prompt(3, 1);
   const auto ignore = [](std::size_t, std::span<const float>) {};
   const eval::arm arm{"mine", "epikv-flat", "tau=0"};
-  const auto generated = with.generate(arm, budget, prompt, 5);
+  const auto generated = with.generate(arm, budget, {.prompt = prompt, .most = 5});
   REQUIRE_FALSE(bool(generated));
   CHECK(generated.error().find("mine: ") == 0);
   CHECK(generated.error().find("tau") != std::string::npos);

@@ -150,7 +150,7 @@ TEST_CASE(
       mini::evicting_host host{*evictor, each.sequence};
       auto answer =
           mini::generate(engine, cache, each.prompt,
-                         {.most_tokens = each.most_tokens, .eos = shipped().words.eos()}, host);
+                         {.most_tokens = each.most_tokens, .ends = shipped().words.ends()}, host);
       REQUIRE_MESSAGE(bool(answer), answer.error());
       alone.push_back({*std::move(answer), cache.peak_tokens(), cache.peak_bytes()});
       REQUIRE(evictor->remove(each.sequence).ok());
@@ -159,7 +159,7 @@ TEST_CASE(
       CAPTURE(together);
       mini::decoder engine{model};
       const auto answers =
-          mini::generate_all(engine, *evictor, requests, together, shipped().words.eos());
+          mini::generate_all(engine, *evictor, requests, together, shipped().words.ends());
       REQUIRE_MESSAGE(bool(answers), answers.error());
       REQUIRE(answers->size() == alone.size());
       for (std::size_t i = 0; i < alone.size(); ++i) {

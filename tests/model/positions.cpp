@@ -13,17 +13,13 @@
 #include <vector>
 
 #include "mini_model/evicting_host.hpp"
-#include "mini_model/experiment.hpp"
+#include "mini_model/ledger.hpp"
 #include "mini_model/reference.hpp"
+#include "shipped.hpp"
 
 namespace {
 
-const mini::loaded_model& shipped() {
-  static const auto loaded =
-      mini::loaded_model::load(EPIKV_SOURCE_DIR "/examples/mini_model/weights/ledger.gguf");
-  REQUIRE_MESSAGE(bool(loaded), loaded.error());
-  return *loaded;
-}
+using mini_test::shipped;
 
 enum class rotate_at { logical_position, cache_length };
 
