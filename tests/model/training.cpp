@@ -17,14 +17,14 @@
 
 namespace {
 
-const std::string folder = EPIKV_SOURCE_DIR "/examples/mini_model/training";
+const std::string scripts = EPIKV_SOURCE_DIR "/examples/mini_model/training";
 
 // Runs Python with its standard library alone, in which no installed package is visible, and with
 // `task` imported.
 mini_test::program_result python(const std::string& code) {
   return mini_test::run_program(
       "python3",
-      {"-S", "-E", "-B", "-c", "import sys; sys.path.insert(0, sys.argv[1])\n" + code, folder});
+      {"-S", "-E", "-B", "-c", "import sys; sys.path.insert(0, sys.argv[1])\n" + code, scripts});
 }
 
 bool have_python() {
@@ -152,4 +152,43 @@ TEST_CASE("a seed draws the same problems again") {
   CHECK(once.exit_status == 0);
   CHECK(once.out.size() == 87 + 460 + 1);
   CHECK(python(code).out == once.out);
+}
+
+TEST_CASE("the picture of the losses has a point for each of them, in the order of the curves") {
+  if (!have_python()) return;
+  const mini_test::scratch_folder folder{"losses"};
+  const auto write = [&](const char* name, const std::string& text) {
+    return folder.write(name, text.data(), text.size());
+  };
+  const std::string first = write("first.csv", "batch,loss\n100,2.5\n200,0.4\n300,0.01\n");
+  const std::string second = write("second.csv", "batch,loss\n100,0.02\n200,0.001\n");
+  const std::string picture = folder.file("losses.svg");
+  const auto drawn = mini_test::run_program(
+      "python3", {"-S", "-E", "-B", scripts + "/plot_losses.py", first, second, "--out", picture});
+  REQUIRE_MESSAGE(drawn.exit_status == 0, drawn.err);
+  const auto read = python(
+      "import xml.etree.ElementTree as tree\n"
+      "root = tree.parse('" +
+      picture +
+      "').getroot()\n"
+      "x = []\n"
+      "for line in root.iter('{http://www.w3.org/2000/svg}polyline'):\n"
+      "    points = [tuple(map(float, p.split(','))) for p in line.get('points').split()]\n"
+      "    assert [y for _, y in points] == sorted(y for _, y in points), 'losses fall, so y "
+      "grows'\n"
+      "    x += [x for x, _ in points]\n"
+      "    print(len(points))\n"
+      "assert x == sorted(x), 'one curve begins where the other ends'\n"
+      "print(*(t.text for t in root.iter('{http://www.w3.org/2000/svg}text')))\n");
+  REQUIRE_MESSAGE(read.exit_status == 0, read.err);
+  const auto lines = lines_of(read.out);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0] == "3");
+  CHECK(lines[1] == "2");
+  for (const char* word : {"first", "second", "batch", "0.001", "10", "500"}) {
+    CHECK_MESSAGE(lines[2].find(word) != std::string::npos, word);
+  }
+  const auto none = mini_test::run_program(
+      "python3", {"-S", "-E", "-B", scripts + "/plot_losses.py", "--out", picture});
+  CHECK(none.exit_status != 0);
 }

@@ -67,17 +67,19 @@ seen after_all_tokens(const char* preset, const std::string& settings,
 // `few` is a part of `all`; returns how many tokens decode tokens among them are.
 std::size_t check_within(const numbers& few, const numbers& all, bool negated = false) {
   std::size_t decoded = 0;
-  for (const auto& [position, bits] : few) {
+  for (const auto& each : few) {
+    const std::int32_t position = each.first;
+    const float number = std::bit_cast<float>(each.second);
     CAPTURE(position);
     REQUIRE(all.contains(position));
     const float other = std::bit_cast<float>(all.at(position));
     if (position < prompt) {
-      CHECK(std::isnan(std::bit_cast<float>(bits)));
+      CHECK(std::isnan(number));
       CHECK(std::isnan(other));
       continue;
     }
     ++decoded;
-    CHECK(std::bit_cast<float>(bits) == (negated ? -other : other));
+    CHECK(number == (negated ? -other : other));
   }
   return decoded;
 }
@@ -108,15 +110,15 @@ TEST_CASE("a band that the form leaves out gives 0, and raw gives the means") {
   const seen only = after_all_tokens("epikv-flat", "budget=1000 form=a_only track_bands=true",
                                      {"score", "a", "b"});
   CHECK(check_within(only.parts.at("a"), only.parts.at("score")) > 80);
-  for (const auto& [position, bits] : only.parts.at("b")) {
-    if (position >= prompt) CHECK(std::bit_cast<float>(bits) == 0.0F);
+  for (const auto& each : only.parts.at("b")) {
+    if (each.first >= prompt) CHECK(std::bit_cast<float>(each.second) == 0.0F);
   }
   const seen raw = after_all_tokens(
       "epikv-flat", "budget=1000 form=raw weight_b=0 track_bands=true", {"score", "a", "b"});
   CHECK(check_within(raw.parts.at("a"), raw.parts.at("score")) > 80);
   // Means of distances are not below 0, and z of either sign is.
-  for (const auto& [position, bits] : raw.parts.at("b")) {
-    if (position >= prompt) CHECK(std::bit_cast<float>(bits) >= 0.0F);
+  for (const auto& each : raw.parts.at("b")) {
+    if (each.first >= prompt) CHECK(std::bit_cast<float>(each.second) >= 0.0F);
   }
 }
 

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+
+// Does llama.cpp read the same tokens out of a prompt and write the same greedy text with the same
+// file? Its answers are in fixtures/llama_cpp_*.json, made by fixtures/make_llama_cpp.py.
+//
+// Unquantised weights: every token is the same. Quantised ones: llama.cpp rounds the activations to
+// 8 bits too, this engine does not, so its text is forced and a token may differ where the two
+// likeliest are close. The quantised model is no part of the project: EPIKV_SMOLLM2 names its file.
+// Without it that case checks nothing.
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "mini_model/generate.hpp"
+#include "program.hpp"
+#include "shipped.hpp"
+
+namespace {
+
+using mini::token;
+
+struct answered_prompt {
+  std::string prompt;
+  std::vector<token> tokens;
+  std::vector<token> answer;
+};
+
+std::vector<answered_prompt> read_cases(const std::string& name) {
+  const std::string path = EPIKV_SOURCE_DIR "/tests/model/fixtures/" + name;
+  const auto file = nlohmann::json::parse(mini_test::text_of(path), nullptr, false);
+  REQUIRE_MESSAGE(file.is_object(), path);
+  std::vector<answered_prompt> out;
+  for (const auto& each : file["cases"]) {
+    out.push_back({each["prompt"].get<std::string>(), each["tokens"].get<std::vector<token>>(),
+                   each["answer"].get<std::vector<token>>()});
+  }
+  REQUIRE_FALSE(out.empty());
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the shipped model writes what it writes in llama.cpp, token by token") {
+  const mini::loaded_model& model = mini_test::shipped();
+  mini::decoder engine{model.model};
+  for (const answered_prompt& each : read_cases("llama_cpp_ledger.json")) {
+    CAPTURE(each.prompt);
+    const auto tokens = model.words.encode(each.prompt);
+    REQUIRE(bool(tokens));
+    CHECK(*tokens == each.tokens);
+    REQUIRE(each.answer.size() > 100);
+    mini::kv_cache cache{model.model.shape, each.tokens.size() + each.answer.size()};
+    const auto answer =
+        mini::generate(engine, cache, *tokens,
+                       {.most_tokens = each.answer.size() + 10, .ends = model.words.ends()});
+    REQUIRE_MESSAGE(bool(answer), answer.error());
+    CHECK(*answer == each.answer);
+  }
+}
+
+TEST_CASE("a quantised public model agrees with llama.cpp but where two tokens are close") {
+  const char* const path = std::getenv("EPIKV_SMOLLM2");
+  if (path == nullptr) return;
+  const auto model = mini::loaded_model::load(path);
+  REQUIRE_MESSAGE(bool(model), model.error());
+  mini::decoder engine{model->model};
+  const std::size_t vocabulary = model->model.shape.vocab;
+  std::size_t all = 0;
+  std::size_t same = 0;
+  float widest = 0;  // logits between our likeliest token and theirs
+  for (const answered_prompt& each : read_cases("llama_cpp_smollm2.json")) {
+    CAPTURE(each.prompt);
+    const auto tokens = model->words.encode(each.prompt, mini::special::parse);
+    REQUIRE(bool(tokens));
+    CHECK(*tokens == each.tokens);
+    std::vector<token> text = each.tokens;
+    text.insert(text.end(), each.answer.begin(), each.answer.end() - 1);
+    mini::kv_cache cache{model->model.shape, text.size()};
+    const auto logits = engine.forward(
+        text, 0, cache, [](std::size_t, const mini::layer_tap&) {}, mini::logits_of::every_token);
+    REQUIRE_MESSAGE(bool(logits), logits.error());
+    for (std::size_t i = 0; i < each.answer.size(); ++i) {
+      const auto row = logits->subspan((each.tokens.size() - 1 + i) * vocabulary, vocabulary);
+      const token ours = mini::argmax(row);
+      const token theirs = each.answer[i];
+      ++all;
+      same += ours == theirs ? 1 : 0;
+      widest = std::max(
+          widest, row[static_cast<std::size_t>(ours)] - row[static_cast<std::size_t>(theirs)]);
+    }
+  }
+  MESSAGE(same, " of ", all, " tokens are the same; at most ", widest, " apart in logits");
+  CHECK(static_cast<double>(same) > 0.95 * static_cast<double>(all));
+  CHECK(widest < 0.5F);
+}
