@@ -3,7 +3,8 @@
 # Installs what the build needs and this machine lacks; changes nothing and touches no network when
 # everything is there.
 #   scripts/setup.sh         what every build needs
-#   scripts/setup.sh --all   also clang, its sanitizer runtime and ccache
+#   scripts/setup.sh --all   also clang, its sanitizer runtime, ccache and the browser of the report
+#                            tests
 # EPIKV_SKIP_SETUP=1 skips it, e.g. to let CMake download the libraries instead.
 set -euo pipefail
 
@@ -38,6 +39,8 @@ has_header() {
   return 1
 }
 
+has_browser() { has_command chromium || has_command chromium-browser || has_command google-chrome; }
+
 missing=()
 need() { # need PACKAGE CHECK...: PACKAGE unless CHECK succeeds
   local package=$1
@@ -57,6 +60,7 @@ if [ "${1:-}" = --all ]; then
   need clang has_command clang++
   need libclang-rt-dev test -n "$(find /usr/lib/llvm-* /usr/lib/clang -name 'libclang_rt.asan*.a' -print -quit 2>/dev/null)"
   need ccache has_command ccache
+  need chromium has_browser
 fi
 
 [ ${#missing[@]} -eq 0 ] && exit 0
