@@ -142,7 +142,7 @@ def write_curve(path, curve) -> None:
         return
     with open(path, "w", encoding="utf-8") as out:
         out.write("batch,loss\n")
-        out.writelines(f"{batch},{loss:.6f}\n" for batch, loss in curve)
+        out.writelines(f"{batch},{loss:.4g}\n" for batch, loss in curve)
 
 
 def train(
