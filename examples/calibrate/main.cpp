@@ -163,12 +163,6 @@ expected<void> run(const arguments& asked) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const auto asked = calibrate::parse_arguments(words);
-  if (asked && asked->help) {
-    fmt::print("{}", calibrate::usage());
-    return 0;
-  }
-  const expected<void> done = asked ? run(*asked) : expected<void>{asked.reason()};
-  return eval::exit_status("epikv-calibrate", done);
+  return eval::run_program("epikv-calibrate", argc, argv, calibrate::usage,
+                           calibrate::parse_arguments, run);
 }

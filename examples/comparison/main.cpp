@@ -65,11 +65,7 @@ expected<std::vector<arm>> plan_arms(const comparison::arguments& asked,
     if (!only) return only.reason();
     arms = {*std::move(only)};
   }
-  for (const std::int32_t budget : asked.budgets) {
-    for (const arm& each : arms) {
-      if (const auto made = eval::make_evictor(each, shape, budget); !made) return made.reason();
-    }
-  }
+  if (auto fit = eval::check_arms(arms, asked.budgets, shape); !fit) return fit.reason();
   return arms;
 }
 
@@ -77,13 +73,9 @@ expected<std::vector<arm>> plan_arms(const comparison::arguments& asked,
 // speed, and speed is a column.
 expected<report::arm> run_arm(eval::task& problems, const mini::loaded_model& model,
                               const arm& each, std::int32_t budget) {
-  eval::record_store store;
-  report::progress unseen{{}};
-  const eval::run_plan plan{{each}, {budget}};
-  if (auto done = eval::run_task(problems, plan, model, store, unseen); !done) {
-    return done.reason();
-  }
-  return report::summarize(store.records()).arms.front();
+  const auto records = eval::run_task(problems, {{each}, {budget}}, model);
+  if (!records) return records.reason();
+  return report::summarize(*records).arms.front();
 }
 
 void print_head() {
@@ -152,12 +144,6 @@ expected<void> run(const comparison::arguments& asked) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const auto asked = comparison::parse_arguments(words);
-  if (asked && asked->help) {
-    fmt::print("{}", comparison::usage());
-    return 0;
-  }
-  const expected<void> done = asked ? run(*asked) : expected<void>{asked.reason()};
-  return eval::exit_status("epikv-mini", done);
+  return eval::run_program("epikv-mini", argc, argv, comparison::usage, comparison::parse_arguments,
+                           run);
 }

@@ -150,4 +150,14 @@ expected<epikv::any_evictor> make_evictor(const arm& each, const epikv::model_sh
   return *std::move(evictor);
 }
 
+expected<void> check_arms(std::span<const arm> arms, std::span<const std::int32_t> budgets,
+                          const epikv::model_shape& shape) {
+  for (const arm& each : arms) {
+    for (const std::int32_t budget : budgets) {
+      if (const auto made = make_evictor(each, shape, budget); !made) return made.reason();
+    }
+  }
+  return {};
+}
+
 }  // namespace eval

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,5 +49,10 @@ struct arm {
 [[nodiscard]] mini::expected<epikv::any_evictor> make_evictor(const arm& each,
                                                               const epikv::model_shape& shape,
                                                               std::int32_t budget);
+
+/// Whether there is an evictor for each arm at each budget.
+[[nodiscard]] mini::expected<void> check_arms(std::span<const arm> arms,
+                                              std::span<const std::int32_t> budgets,
+                                              const epikv::model_shape& shape);
 
 }  // namespace eval

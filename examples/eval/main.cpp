@@ -103,12 +103,5 @@ expected<void> run(const eval::arguments& asked) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
-  const auto asked = eval::parse_arguments(words);
-  if (asked && asked->help) {
-    fmt::print("{}", eval::usage());
-    return 0;
-  }
-  const expected<void> done = asked ? run(*asked) : expected<void>{asked.reason()};
-  return eval::exit_status("epikv-eval", done);
+  return eval::run_program("epikv-eval", argc, argv, eval::usage, eval::parse_arguments, run);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "needle.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <random>
 #include <string_view>
@@ -35,12 +37,6 @@ constexpr words times{"in the morning", "after the rain",   "at noon",       "be
 // Uniform enough, and the same on every platform, which std distributions are not.
 std::string_view pick(const words& from, std::mt19937_64& random) {
   return from[random() % from.size()];
-}
-
-std::string joined(std::initializer_list<std::string_view> parts) {
-  std::string out;
-  for (const std::string_view part : parts) out += part;
-  return out;
 }
 
 class needles final : public question_set {
@@ -86,18 +82,19 @@ needle_text make_needle_text(std::uint64_t seed, std::size_t sentences, double d
   needle_text out;
   const std::string_view name = pick(names, random);
   out.answer = std::to_string(10'000 + random() % 90'000);
-  out.question = joined({"What is the secret number of ", name, "? Answer with the number alone."});
+  out.question =
+      fmt::format("What is the secret number of {}? Answer with the number alone.", name);
   const auto before = static_cast<std::size_t>(depth * static_cast<double>(sentences - 1) + 0.5);
   for (std::size_t i = 0; i < sentences; ++i) {
     if (i > 0) out.text += ' ';
     if (i == before) {
-      out.text += joined({"The secret number of ", name, " is ", out.answer, "."});
+      out.text += fmt::format("The secret number of {} is {}.", name, out.answer);
       continue;
     }
     const std::string_view person = pick(persons, random);
     const std::string_view deed = pick(deeds, random);
     const std::string_view place = pick(places, random);
-    out.text += joined({person, " ", deed, " ", place, " ", pick(times, random), "."});
+    out.text += fmt::format("{} {} {} {}.", person, deed, place, pick(times, random));
   }
   return out;
 }

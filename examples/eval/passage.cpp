@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "mini_model/ledger.hpp"
@@ -34,8 +35,15 @@ class ledger_source final : public passage_source {
             {"passages.steps", std::to_string(steps_)}};
   }
 
+  expected<std::vector<mini::token>> prompt(const mini::loaded_model& model,
+                                            std::size_t i) override {
+    const auto problem = problem_at(i);
+    if (!problem) return problem.reason();
+    return model.words.encode(problem->prompt);
+  }
+
   expected<passage> draw(session& with, std::size_t i) override {
-    const auto problem = mini::make_ledger_problem(first_seed_ + i, 4, steps_);
+    const auto problem = problem_at(i);
     if (!problem) return problem.reason();
     auto prompt = with.model().words.encode(problem->prompt);
     if (!prompt) return prompt.reason();
@@ -43,6 +51,10 @@ class ledger_source final : public passage_source {
   }
 
  private:
+  expected<mini::ledger_problem> problem_at(std::size_t i) const {
+    return mini::make_ledger_problem(first_seed_ + i, 4, steps_);
+  }
+
   std::uint64_t first_seed_;
   std::size_t count_;
   std::size_t steps_;
@@ -61,10 +73,17 @@ class prompt_source final : public passage_source {
             {"passages.answer", std::to_string(options_.answer_tokens)}};
   }
 
+  expected<std::vector<mini::token>> prompt(const mini::loaded_model& model,
+                                            std::size_t i) override {
+    auto tokens = encode_prompt(prompts_[i], format_, model);
+    if (!tokens) return fail("prompt ", i, ": ", tokens.error());
+    return tokens;
+  }
+
   expected<passage> draw(session& with, std::size_t i) override {
-    auto prompt = encode_prompt(prompts_[i], format_, with.model());
-    if (!prompt) return fail("prompt ", i, ": ", prompt.error());
-    return answered(with, *std::move(prompt), options_.answer_tokens);
+    auto tokens = prompt(with.model(), i);
+    if (!tokens) return tokens.reason();
+    return answered(with, *std::move(tokens), options_.answer_tokens);
   }
 
  private:
@@ -89,16 +108,24 @@ class text_source final : public passage_source {
             {"passages.text", std::to_string(options_.text_tokens)}};
   }
 
+  expected<std::vector<mini::token>> prompt(const mini::loaded_model&, std::size_t i) override {
+    return cut(begin_of(i), options_.prompt_tokens);
+  }
+
   expected<passage> draw(session&, std::size_t i) override {
-    const std::size_t begin = i * (options_.prompt_tokens + options_.text_tokens);
-    const auto at = [this](std::size_t n) {
-      return tokens_.begin() + static_cast<std::ptrdiff_t>(n);
-    };
-    const std::size_t middle = begin + options_.prompt_tokens;
-    return passage{{at(begin), at(middle)}, {at(middle), at(middle + options_.text_tokens)}};
+    return passage{cut(begin_of(i), options_.prompt_tokens),
+                   cut(begin_of(i) + options_.prompt_tokens, options_.text_tokens)};
   }
 
  private:
+  std::size_t begin_of(std::size_t i) const noexcept {
+    return i * (options_.prompt_tokens + options_.text_tokens);
+  }
+  std::vector<mini::token> cut(std::size_t begin, std::size_t count) const {
+    const auto part = std::span{tokens_}.subspan(begin, count);
+    return {part.begin(), part.end()};
+  }
+
   passage_options options_;
   std::vector<mini::token> tokens_;
 };

@@ -31,6 +31,10 @@ class passage_source {
   [[nodiscard]] virtual std::size_t count() const = 0;
   [[nodiscard]] virtual report::configuration configuration() const = 0;
 
+  /// The prompt of passage number `i`.
+  [[nodiscard]] virtual mini::expected<std::vector<mini::token>> prompt(
+      const mini::loaded_model& model, std::size_t i) = 0;
+
   /// Passage number `i`; the text may be what the model itself says with its full cache.
   [[nodiscard]] virtual mini::expected<passage> draw(session& with, std::size_t i) = 0;
 };

@@ -104,11 +104,9 @@ expected<std::vector<arm>> plan_arms(const arguments& asked, const epikv::model_
                     "; name one as \"NAME: ", arms[i].preset, " ...\"");
       }
     }
-    // What no evictor takes is said before anything is computed.
-    for (const std::int32_t budget : asked.budgets) {
-      if (const auto made = make_evictor(arms[i], shape, budget); !made) return made.reason();
-    }
   }
+  // What no evictor takes is said before anything is computed.
+  if (auto fit = check_arms(arms, asked.budgets, shape); !fit) return fit.reason();
   return arms;
 }
 
@@ -130,10 +128,7 @@ expected<std::vector<mini::token>> plan_viewed_prompt(const arguments& asked,
                                                       const mini::loaded_model& model) {
   const auto passages = plan_passages(asked, model);
   if (!passages) return passages.reason();
-  session with{model};
-  auto first = (*passages)->draw(with, 0);
-  if (!first) return first.reason();
-  return std::move(first->prompt);
+  return (*passages)->prompt(model, 0);
 }
 
 }  // namespace eval

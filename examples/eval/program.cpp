@@ -38,10 +38,4 @@ std::size_t thread_count(std::size_t asked) noexcept {
   return asked == 0 ? std::max(1U, std::thread::hardware_concurrency()) : asked;
 }
 
-int exit_status(const char* program, const expected<void>& done) {
-  if (done) return 0;
-  fmt::print(stderr, "{}: {}\n", program, done.error());
-  return 2;
-}
-
 }  // namespace eval

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
+#include <cstdio>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "mini_model/result.hpp"
 #include "report/record.hpp"
@@ -23,7 +28,21 @@ namespace eval {
 /// The threads for `asked` jobs; 0 asks for one on each core.
 [[nodiscard]] std::size_t thread_count(std::size_t asked) noexcept;
 
-/// The end of a program: prints an error after the program's name and gives the exit status.
-[[nodiscard]] int exit_status(const char* program, const mini::expected<void>& done);
+/// A program: reads its arguments, whose --help prints `usage`, and runs. An error is printed after
+/// the program's name. Returns the exit status.
+template <class Parse, class Run>
+[[nodiscard]] int run_program(const char* name, int argc, char** argv, std::string (*usage)(),
+                              Parse parse, Run run) {
+  const std::vector<std::string_view> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+  const auto asked = parse(words);
+  if (asked && asked->help) {
+    fmt::print("{}", usage());
+    return 0;
+  }
+  const mini::expected<void> done = asked ? run(*asked) : mini::expected<void>{asked.reason()};
+  if (done) return 0;
+  fmt::print(stderr, "{}: {}\n", name, done.error());
+  return 2;
+}
 
 }  // namespace eval

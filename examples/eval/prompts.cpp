@@ -32,10 +32,6 @@ constexpr std::array<std::string_view, 16> everyday{
     "Describe the inside of an old clock and what each of its parts does.",
 };
 
-std::string name_of_line(const std::string& path, std::size_t line) {
-  return path + ", line " + std::to_string(line);
-}
-
 expected<user_prompt> parse_object(const std::string& line) {
   const auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object()) return fail("not a JSON object");
@@ -74,7 +70,7 @@ expected<std::vector<user_prompt>> read_prompts(const std::string& path) {
       continue;
     }
     auto parsed = parse_object(line);
-    if (!parsed) return fail(name_of_line(path, number), ": ", parsed.error());
+    if (!parsed) return fail(path, ", line ", number, ": ", parsed.error());
     out.push_back(*std::move(parsed));
   }
   if (out.empty()) return fail(path, " has no prompts");

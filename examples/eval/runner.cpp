@@ -134,6 +134,14 @@ expected<void> run_task(task& what, const run_plan& plan, const mini::loaded_mod
   return {};
 }
 
+expected<std::vector<report::record>> run_task(task& what, const run_plan& plan,
+                                               const mini::loaded_model& model) {
+  record_store store;
+  report::progress unseen{{}};
+  if (auto done = run_task(what, plan, model, store, unseen); !done) return done.reason();
+  return store.records();
+}
+
 void sort_records(std::vector<report::record>& records, const std::vector<std::string>& tasks,
                   const run_plan& plan) {
   const auto rank = [&](const report::record& r) {

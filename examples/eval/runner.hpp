@@ -61,6 +61,10 @@ struct run_plan {
                                             const mini::loaded_model& model, record_store& store,
                                             report::progress& shown);
 
+/// All records of the plan, none kept elsewhere and no progress shown.
+[[nodiscard]] mini::expected<std::vector<report::record>> run_task(task& what, const run_plan& plan,
+                                                                   const mini::loaded_model& model);
+
 /// run_task() with its progress on standard error.
 [[nodiscard]] mini::expected<void> run_shown(task& what, const run_plan& plan,
                                              const mini::loaded_model& model, record_store& store,

@@ -98,8 +98,7 @@ expected<std::vector<batch_answer>> generate_all(decoder& model, epikv::any_evic
       each.next += static_cast<position>(parts[i].tokens.size());
       each.answer.tokens.push_back(argmax(logits->subspan(i * vocabulary, vocabulary)));
       const batch_request& request = requests[each.request];
-      const token last = each.answer.tokens.back();
-      const bool ended = std::find(ends.begin(), ends.end(), last) != ends.end();
+      const bool ended = is_among(ends, each.answer.tokens.back());
       if (!ended && each.answer.tokens.size() < request.most_tokens) {
         continue;
       }

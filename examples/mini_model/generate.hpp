@@ -40,6 +40,11 @@ struct generate_options {
   return static_cast<token>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
+/// Whether a token is among those that end a text.
+[[nodiscard]] inline bool is_among(std::span<const token> ends, token id) noexcept {
+  return std::find(ends.begin(), ends.end(), id) != ends.end();
+}
+
 /// Reads the prompt into an empty cache and decodes greedily, with logical positions 0, 1, 2, ...
 /// Returns the generated tokens, the one that ends the text included; fewer when the host says
 /// stop. The last token is returned but not fed to the model.
@@ -69,8 +74,7 @@ expected<std::vector<token>> generate(decoder& model, kv_cache& cache,
       continue;
     }
     out.push_back(argmax(*logits));
-    if (std::find(options.ends.begin(), options.ends.end(), out.back()) != options.ends.end())
-      break;
+    if (is_among(options.ends, out.back())) break;
     next = std::span<const token>(&out.back(), 1);
   }
   return out;

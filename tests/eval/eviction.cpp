@@ -28,11 +28,9 @@ std::vector<report::arm> run(const std::vector<eval::arm>& arms, std::int32_t bu
                              const eval::reasoning_options& options) {
   const auto task = eval::make_reasoning_task(options, shipped());
   REQUIRE_MESSAGE(bool(task), task.error());
-  eval::record_store store;
-  report::progress unseen{{}};
-  const auto done = eval::run_task(**task, {arms, {budget}}, shipped(), store, unseen);
-  REQUIRE_MESSAGE(bool(done), done.error());
-  return report::summarize(store.records()).arms;
+  const auto records = eval::run_task(**task, {arms, {budget}}, shipped());
+  REQUIRE_MESSAGE(bool(records), records.error());
+  return report::summarize(*records).arms;
 }
 
 const report::arm& arm_of(const std::vector<report::arm>& all, const std::string& preset) {

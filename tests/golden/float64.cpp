@@ -12,13 +12,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
-#include "replay/replay.hpp"
+#include "golden_cases.hpp"
 
 namespace {
 
@@ -85,29 +83,20 @@ std::vector<real> scores_of(const replay::replay_case& c) {
 }  // namespace
 
 TEST_CASE("epiphany scores are within a millionth of a standard deviation of the formula") {
-  const std::filesystem::path folder = std::filesystem::path{EPIKV_SOURCE_DIR} / "tests" / "golden";
   std::size_t cases = 0;
   std::size_t compared = 0;
   std::size_t authors_beyond = 0;
-  for (const auto& entry : std::filesystem::directory_iterator{folder}) {
-    if (entry.path().extension() != ".json") continue;
-    std::ifstream in{entry.path(), std::ios::binary};
-    const std::string text{std::istreambuf_iterator<char>{in}, {}};
+  for (const std::filesystem::path& file : golden_test::golden_files()) {
+    const std::string text = golden_test::text_of(file);
     replay::replay_case c;
     replay::method_preset method;
     REQUIRE(replay::parse_case(text, c) == "");
     if (!replay::preset_of(c, method) || c.method.starts_with("kv_")) continue;
-    CAPTURE(entry.path().stem().string());
+    CAPTURE(file.stem().string());
     REQUIRE(c.prefill > 0);
     ++cases;
 
-    replay::outcome found;
-    const epikv::status done = replay::run_case(
-        c, method,
-        [](const std::string& preset, const epikv::model_shape& shape,
-           const std::string& settings) { return epikv::make_evictor(preset, shape, settings); },
-        found);
-    REQUIRE_MESSAGE(done.ok(), done.message());
+    const replay::outcome found = golden_test::replayed(c, method);
     const auto golden = nlohmann::json::parse(text, nullptr, false);
     const auto& theirs = golden["newest_token_score_per_step"];
     const std::vector<real> wanted = scores_of(c);

@@ -16,14 +16,15 @@
 #include <string>
 #include <vector>
 
-#include "replay/replay.hpp"
+#include "golden_cases.hpp"
 
 namespace {
 
+using golden_test::golden_files;
+using golden_test::golden_folder;
+using golden_test::replayed;
+using golden_test::text_of;
 using json = nlohmann::json;
-
-const std::filesystem::path golden_folder =
-    std::filesystem::path{EPIKV_SOURCE_DIR} / "tests" / "golden";
 
 // The cases that must replay; the rest of the folder waits for its methods.
 const std::set<std::string> built{"band_adaptive",
@@ -41,21 +42,6 @@ const std::set<std::string> built{"band_adaptive",
                                   "hs_variance_w16",
                                   "kv_key_w64",
                                   "kv_val_w8"};
-
-std::string text_of(const std::filesystem::path& file) {
-  std::ifstream stream{file, std::ios::binary};
-  REQUIRE(stream.good());
-  return {std::istreambuf_iterator<char>{stream}, std::istreambuf_iterator<char>{}};
-}
-
-std::vector<std::filesystem::path> golden_files() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator{golden_folder}) {
-    if (entry.path().extension() == ".json") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 struct process_result {
   int exit_status = -1;
@@ -115,13 +101,7 @@ TEST_CASE("every case of a built method selects exactly what is expected") {
     REQUIRE(replay::parse_case(text, c) == "");
     replay::method_preset method;
     REQUIRE(replay::preset_of(c, method));
-    replay::outcome found;
-    const epikv::status done = replay::run_case(
-        c, method,
-        [](const std::string& preset, const epikv::model_shape& shape,
-           const std::string& settings) { return epikv::make_evictor(preset, shape, settings); },
-        found);
-    REQUIRE_MESSAGE(done.ok(), done.message());
+    const replay::outcome found = replayed(c, method);
 
     json got{{"evicted_logical_positions_per_step", found.evicted_per_step},
              {"cache_length_after_step", found.length_after_step},
