@@ -5,6 +5,8 @@
 /// compiler. Backends are separate headers, e.g. epikv/cpu.hpp.
 
 #include "epikv/any_evictor.hpp"
+#include "epikv/any_policy.hpp"
+#include "epikv/any_score.hpp"
 #include "epikv/backend.hpp"
 #include "epikv/cache.hpp"
 #include "epikv/dlpack.hpp"

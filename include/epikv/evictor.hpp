@@ -56,7 +56,7 @@ class evictor {
   /// other verb returns.
   evictor(const model_shape& shape, MainScore score, EvictionPolicy policy, B backend,
           const evictor_options& options = {}) noexcept
-      : shape_{shape},
+      : shape_{shape, options.keep_sets},
         scores_{std::tuple_cat(std::tuple{std::move(score)}, policy.auxiliary())},
         policy_{std::move(policy)},
         backend_{std::move(backend)},
@@ -176,7 +176,7 @@ class evictor {
   [[nodiscard]] evictor_statistics statistics() const noexcept;
 
  private:
-  // Addresses of slot 0 of every column; one spare so that no score may have columns at all.
+  // Addresses of slot 0 of every column; one spare so that no score need have columns at all.
   using column_array = std::array<float*, set::columns + 1>;
 
   [[nodiscard]] bool skips(std::int32_t layer) const noexcept {
@@ -187,7 +187,7 @@ class evictor {
   [[nodiscard]] status observe_wanted(std::int32_t layer, const layer_signals& given) noexcept;
   [[nodiscard]] result<std::int64_t> check_signals(std::int32_t layer,
                                                    const layer_signals& given) const noexcept;
-  [[nodiscard]] status reserve(record& r, std::int32_t capacity, std::int32_t step_tokens) noexcept;
+  [[nodiscard]] status reserve(record& r, const state_sizes& sizes) noexcept;
   [[nodiscard]] status reserve_scratch(std::int32_t capacity) noexcept;
   // Positions protected from the first on: the prompt's or the sinks'.
   [[nodiscard]] std::int64_t protected_front(std::int32_t prompt_length) const noexcept {
@@ -205,11 +205,11 @@ class evictor {
   void decide_group(record& r, std::int32_t g) noexcept;
   void commit_record(record& r) noexcept;
   [[nodiscard]] evaluation ask(record& r, std::int32_t g, std::size_t i,
-                               column_array& columns) noexcept;
-  [[nodiscard]] token_columns columns_of(std::size_t i,
-                                         const column_array& columns) const noexcept {
-    const auto first = static_cast<std::size_t>(set::first_column[i]);
-    return {columns.data() + first, widths_.data() + first};
+                               column_array& pointers) noexcept;
+  // The columns of score `i` as group `g` sees them.
+  [[nodiscard]] token_columns columns_of(record& r, std::size_t i, std::int32_t g,
+                                         column_array& pointers) const noexcept {
+    return r.slots.columns(static_cast<std::size_t>(set::first_column[i]), g, pointers.data());
   }
   [[nodiscard]] status check_issuer(const void* issuer) const noexcept {
     if (issuer == this) return {};
@@ -225,7 +225,7 @@ class evictor {
     return {r.id, r.tokens, r.step_tokens, r.prompt_length};
   }
 
-  model_shape shape_;
+  cache_shape shape_;
   typename set::scores scores_;
   EvictionPolicy policy_;
   B backend_;
@@ -234,7 +234,7 @@ class evictor {
 
   detail::host_array<signal_set> wants_;  // [layers]
   std::int32_t wanted_layers_ = 0;        // layers once set up, 0 in an evictor that failed to
-  std::array<std::int32_t, set::columns + 1> widths_{};
+  std::array<column_form, set::columns + 1> forms_{};
 
   detail::sequence_map<record> sequences_;
   detail::step step_;

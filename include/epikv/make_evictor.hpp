@@ -8,6 +8,8 @@
 #include <string_view>
 
 #include "epikv/any_evictor.hpp"
+#include "epikv/any_policy.hpp"
+#include "epikv/any_score.hpp"
 #include "epikv/detail/preset_options.hpp"
 #include "epikv/policies/keep_all.hpp"
 #include "epikv/policies/segmented.hpp"
@@ -122,18 +124,24 @@ inline constexpr std::string_view preset_names{detail::preset_name_text.data(),
 
 namespace detail {
 
-template <Backend B, class S, class P>
-result<any_evictor> build(const model_shape& shape, S score, P policy, B backend,
-                          const evictor_options& options) noexcept {
-  using holder = evictor_holder<S, P, B>;
-  std::unique_ptr<holder> made{new (std::nothrow) holder{shape, std::move(score), std::move(policy),
-                                                         std::move(backend), options}};
-  if (made == nullptr) return out_of_memory("evictor", sizeof(holder));
+template <class B>
+using any_holder = evictor_holder<any_score<B>, any_policy<B>, B>;
+
+}  // namespace detail
+
+/// An evictor of any score and policy behind one type-erased handle, for methods that are composed
+/// at run time. Errors: what the evictor's check() says; out_of_memory.
+template <Backend B>
+[[nodiscard]] result<any_evictor> make_evictor(const model_shape& shape, const any_score<B>& score,
+                                               const any_policy<B>& policy, B backend,
+                                               const evictor_options& options = {}) noexcept {
+  using holder = detail::any_holder<B>;
+  std::unique_ptr<holder> made{new (std::nothrow)
+                                   holder{shape, score, policy, std::move(backend), options}};
+  if (made == nullptr) return detail::out_of_memory("evictor", sizeof(holder));
   EPIKV_RETURN_IF_ERROR(made->check());
   return any_evictor{std::move(made)};
 }
-
-}  // namespace detail
 
 /// An evictor by the name of its preset, behind one type-erased handle. Errors: unknown_name and
 /// unknown_option, which list the known ones; invalid_argument for a value that does not fit; what
@@ -152,8 +160,8 @@ template <Backend B>
   EPIKV_RETURN_IF_ERROR(detail::apply_options(options, preset->topics, preset->info.options, s));
   s.scored.base.window = s.window;
 
-  const auto build = [&](auto score, auto policy) noexcept {
-    return detail::build(shape, std::move(score), std::move(policy), std::move(backend), s.evictor);
+  const auto build = [&](const any_score<B>& score, const any_policy<B>& policy) noexcept {
+    return make_evictor(shape, score, policy, std::move(backend), s.evictor);
   };
   const segmented tiered{.tiers = s.tiers, .reserve = s.reserve};
   switch (preset->kind) {
@@ -165,7 +173,7 @@ template <Backend B>
     case detail::preset_kind::value_variance:
       return build(value_statistic{.window = s.window}, top_k{});
     case detail::preset_kind::newest: return build(no_score{}, top_k{});
-    case detail::preset_kind::drawn: return build(random_score{s.seed}, top_k{});
+    case detail::preset_kind::drawn: return build(random_score{.seed = s.seed}, top_k{});
     case detail::preset_kind::everything: break;
   }
   return build(no_score{}, keep_all{});

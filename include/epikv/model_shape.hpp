@@ -81,4 +81,26 @@ struct model_shape {
   }
 };
 
+/// What a score works with: the model's sizes and what shares a keep-set. A group of keep-sets
+/// spans `members()` pairs of layer and KV head.
+struct cache_shape : model_shape {
+  granularity keep_sets = granularity::sequence;
+
+  [[nodiscard]] constexpr std::int32_t groups() const noexcept {
+    return model_shape::groups(keep_sets);
+  }
+  [[nodiscard]] constexpr std::int32_t members() const noexcept {
+    return layers * kv_heads / groups();
+  }
+  /// The group that decides for (layer, KV head), and which of its members that pair is.
+  [[nodiscard]] constexpr std::int32_t group_of(std::int32_t layer,
+                                                std::int32_t kv_head) const noexcept {
+    return model_shape::group_of(keep_sets, layer, kv_head);
+  }
+  [[nodiscard]] constexpr std::int32_t member_of(std::int32_t layer,
+                                                 std::int32_t kv_head) const noexcept {
+    return (layer * kv_heads + kv_head) % members();
+  }
+};
+
 }  // namespace epikv::inline v0

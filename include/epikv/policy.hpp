@@ -29,12 +29,12 @@ inline constexpr bool is_score_tuple<std::tuple<S...>> = true;
 /// Threads: a policy object is immutable once in an evictor.
 /// Smallest model: policies/top_k.hpp.
 template <class P>
-concept Policy = requires(const P& p, const model_shape& shape) {
+concept Policy = requires(const P& p, const cache_shape& shape) {
   typename P::epikv_policy;                                  // (1)
   requires detail::is_score_tuple<decltype(p.auxiliary())>;  // (2)
   { p.auxiliary() } noexcept;                                // (2)
   { p.check(shape) } noexcept -> std::same_as<status>;       // (3)
-  { P::evicts } -> std::convertible_to<bool>;                // (4)
+  { p.evicts } -> std::convertible_to<bool>;                 // (4)
 };
 
 /// @concept PolicyOn

@@ -122,6 +122,7 @@ struct relevance_job {
   std::int32_t kv_heads = 0;
   std::int32_t head_dim = 0;
   float* out = nullptr;  ///< [length]
+  std::byte* scratch = nullptr;
 };
 
 /// Joins two numbers per slot after each was standardised over the slots [first, length): (x -
@@ -226,14 +227,13 @@ struct exchange_job {
   std::int32_t count = 0;
 };
 
-/// Splits slots [0, length) by verdict into ascending lists; kept_count + evicted_count = length.
+/// Splits slots [0, length) by verdict into ascending lists and tells how many are kept.
 struct split_job {
   const verdict* verdicts = nullptr;
   std::int32_t length = 0;
   slot* kept = nullptr;     ///< room for length
   slot* evicted = nullptr;  ///< room for length
-  std::int32_t kept_count = 0;
-  std::int32_t evicted_count = 0;
+  std::int32_t* kept_count = nullptr;
 };
 
 /// Opaque rows of one group: K or V, or a column of the library's own.
@@ -248,5 +248,14 @@ struct compact_job {
   row_storage rows{};
   std::span<const slot> kept{};
 };
+
+/// Kinds of jobs, as a type.
+template <class... Jobs>
+struct job_list {};
+
+/// Every job a backend runs.
+using backend_jobs = job_list<distance_job, store_job, statistic_job, rolling_job, mean_job,
+                              unscored_job, relevance_job, blend_job, draw_job, resolve_job,
+                              keep_best_job, tiered_job, exchange_job, split_job, compact_job>;
 
 }  // namespace epikv::inline v0

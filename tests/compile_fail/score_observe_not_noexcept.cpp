@@ -10,7 +10,7 @@
 
 struct score : epikv_test::minimal_score {
   template <epikv::Backend B>
-  void observe(B&, const epikv::model_shape&, state<B>&,
+  void observe(B&, const epikv::cache_shape&, state<B>&,
                const epikv::observation<signals>&) const MAYBE_NOEXCEPT {}
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// expect: a score's observe() takes (backend, model_shape, state, observation<signals>)
+// expect: a score's observe() takes (backend, cache_shape, state, observation<signals>)
 #include "../concepts/archetypes.hpp"
 
 struct score : epikv_test::minimal_score {
@@ -8,7 +8,7 @@ struct score : epikv_test::minimal_score {
   void observe(B&, state<B>&, const epikv::observation<signals>&) const noexcept {}
 #else
   template <epikv::Backend B>
-  void observe(B&, const epikv::model_shape&, state<B>&,
+  void observe(B&, const epikv::cache_shape&, state<B>&,
                const epikv::observation<signals>&) const noexcept {}
 #endif
 };

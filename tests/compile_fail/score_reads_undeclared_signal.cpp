@@ -9,7 +9,7 @@ struct score : epikv_test::minimal_score {
   using read = epikv::signals::hidden_out;
 #endif
   template <epikv::Backend B>
-  void observe(B&, const epikv::model_shape&, state<B>&,
+  void observe(B&, const epikv::cache_shape&, state<B>&,
                const epikv::observation<signals>& seen) const noexcept {
     static_cast<void>(seen.template view<read>());
   }

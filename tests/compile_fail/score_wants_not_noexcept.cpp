@@ -4,7 +4,7 @@
 
 struct score : epikv_test::minimal_score {
 #ifdef EPIKV_EXPECT_FAIL
-  epikv::signal_set wants(const epikv::model_shape&, std::int32_t) const { return {}; }
+  epikv::signal_set wants(const epikv::cache_shape&, std::int32_t) const { return {}; }
 #endif
 };
 

@@ -115,24 +115,10 @@ struct minimal_backend : move_only {
     return epikv::cpu_backend::scratch_bytes(length);
   }
 
-  void run(const epikv::distance_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::store_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::statistic_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::rolling_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::mean_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::unscored_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::relevance_job& job, std::byte* scratch) noexcept {
-    epikv::cpu_backend::run(job, scratch);
+  template <class Job>
+  void run(const Job& job) noexcept {
+    epikv::cpu_backend::run(job);
   }
-  void run(const epikv::blend_job& job) noexcept { epikv::cpu_backend::run(job); }
-
-  void run(const epikv::draw_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::resolve_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::keep_best_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::tiered_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::exchange_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(epikv::split_job& job) noexcept { epikv::cpu_backend::run(job); }
-  void run(const epikv::compact_job& job) noexcept { epikv::cpu_backend::run(job); }
 };
 
 class backend_without_tag : public minimal_backend {
@@ -172,39 +158,18 @@ struct backend_without_scratch_bytes : minimal_backend {
   using scratch_bytes = void;
 };
 
-/// `Job` as it is handed to run(): the split alone is written to.
-template <class Job>
-struct handed_over {
-  using type = const Job&;
-};
-template <>
-struct handed_over<epikv::split_job> {
-  using type = epikv::split_job&;
-};
-
 /// A backend that does not run `Job`.
 template <class Job>
 struct backend_without : minimal_backend {
   using minimal_backend::run;
-  void run(typename handed_over<Job>::type) = delete;
+  void run(const Job&) = delete;
 };
-template <>
-struct backend_without<epikv::relevance_job> : minimal_backend {
-  using minimal_backend::run;
-  void run(const epikv::relevance_job&, std::byte*) = delete;
-};
-using backend_without_compact = backend_without<epikv::compact_job>;
 
 /// A backend that runs `Job` and may throw.
 template <class Job>
 struct backend_not_noexcept_on : minimal_backend {
   using minimal_backend::run;
-  void run(typename handed_over<Job>::type) {}
-};
-template <>
-struct backend_not_noexcept_on<epikv::relevance_job> : minimal_backend {
-  using minimal_backend::run;
-  void run(const epikv::relevance_job&, std::byte*) {}
+  void run(const Job&) {}
 };
 
 // Score
@@ -214,14 +179,13 @@ struct minimal_score : move_only {
   using epikv_score = void;
   using signals = epikv::signal_list<minimal_signal>;
   static constexpr converts_to<epikv::granularity, epikv::granularity::layer> finest{};
-  static constexpr converts_to<bool, true> frozen{};
   static constexpr converts_to<int, 1> column_count{};
 
-  [[nodiscard]] std::int32_t column_width(const epikv::model_shape&, std::int32_t) const noexcept {
-    return 1;
+  [[nodiscard]] epikv::column_form column(const epikv::cache_shape&, std::int32_t) const noexcept {
+    return {.width = 1};
   }
-  [[nodiscard]] epikv::status check(const epikv::model_shape&) const noexcept { return {}; }
-  [[nodiscard]] epikv::signal_set wants(const epikv::model_shape&,
+  [[nodiscard]] epikv::status check(const epikv::cache_shape&) const noexcept { return {}; }
+  [[nodiscard]] epikv::signal_set wants(const epikv::cache_shape&,
                                         std::int32_t layer) const noexcept {
     return layer == 0 ? signals::set : epikv::signal_set{};
   }
@@ -236,33 +200,33 @@ struct minimal_score : move_only {
   };
 
   template <epikv::Backend B>
-  epikv::status prepare(B&, const epikv::model_shape&, state<B>& s,
-                        std::int32_t step_tokens) const noexcept {
-    return s.shown.grow(static_cast<std::size_t>(step_tokens), "minimal_score.step");
+  epikv::status prepare(B&, const epikv::cache_shape&, state<B>& s,
+                        const epikv::state_sizes& sizes) const noexcept {
+    return s.shown.grow(static_cast<std::size_t>(sizes.step_tokens), "minimal_score.step");
   }
   template <epikv::Backend B>
-  void observe(B& backend, const epikv::model_shape&, state<B>& s,
+  void observe(B& backend, const epikv::cache_shape&, state<B>& s,
                const epikv::observation<signals>& seen) const noexcept {
     const epikv::tensor_view& hidden = seen.template view<minimal_signal>();
     for (std::int32_t i = 0; i < seen.progress().new_tokens; ++i) {
       if (seen.row(i) < 0) continue;
       backend.run(epikv::store_job{epikv::row_of(hidden, seen.row(i)), 1,
-                                   seen.columns().at(0, seen.first_slot() + i)});
+                                   seen.columns().at(0, seen.columns().length() + i)});
       s.shown[static_cast<std::size_t>(i)] = 1;
     }
   }
   template <epikv::Backend B>
-  void finish(B& backend, const epikv::model_shape&, state<B>& s,
-              const epikv::sequence_progress& progress, epikv::token_columns columns,
-              std::int32_t first_slot) const noexcept {
+  void finish(B& backend, const epikv::cache_shape&, state<B>& s,
+              const epikv::sequence_progress& progress,
+              epikv::token_columns columns) const noexcept {
     for (std::int32_t i = 0; i < progress.new_tokens; ++i) {
       std::uint8_t& shown = s.shown[static_cast<std::size_t>(i)];
-      if (shown == 0) backend.run(epikv::unscored_job{columns.at(0, first_slot + i), 1});
+      if (shown == 0) backend.run(epikv::unscored_job{columns.at(0, columns.length() + i), 1});
       shown = 0;
     }
   }
   template <epikv::Backend B>
-  const float* evaluate(B&, const epikv::model_shape&, state<B>&,
+  const float* evaluate(B&, const epikv::cache_shape&, state<B>&,
                         const epikv::evaluation& asked) const noexcept {
     return asked.columns.at(0, 0);
   }
@@ -285,49 +249,39 @@ class score_without_signals : public minimal_score {
 struct score_without_finest : minimal_score {
   using finest = void;
 };
-struct score_without_frozen : minimal_score {
-  using frozen = void;
+struct score_without_column : minimal_score {
+  using column = void;
 };
-struct score_without_column_count : minimal_score {
-  using column_count = void;
-};
-struct score_without_column_width : minimal_score {
-  using column_width = void;
-};
-struct score_column_width_of_64_bits : minimal_score {
-  [[nodiscard]] std::int64_t column_width(const epikv::model_shape&, std::int32_t) const noexcept {
+struct score_column_is_a_width : minimal_score {
+  [[nodiscard]] std::int32_t column(const epikv::cache_shape&, std::int32_t) const noexcept {
     return 1;
   }
 };
-struct score_without_check : minimal_score {
-  using check = void;
-};
 struct score_check_returns_bool : minimal_score {
-  [[nodiscard]] bool check(const epikv::model_shape&) const noexcept { return true; }
+  [[nodiscard]] bool check(const epikv::cache_shape&) const noexcept { return true; }
 };
 struct score_without_wants : minimal_score {
   using wants = void;
 };
 struct score_wants_not_noexcept : minimal_score {
-  [[nodiscard]] epikv::signal_set wants(const epikv::model_shape&, std::int32_t) const {
+  [[nodiscard]] epikv::signal_set wants(const epikv::cache_shape&, std::int32_t) const {
     return {};
   }
 };
 struct score_wants_not_const : minimal_score {
-  epikv::signal_set wants(const epikv::model_shape&, std::int32_t) noexcept { return {}; }
+  epikv::signal_set wants(const epikv::cache_shape&, std::int32_t) noexcept { return {}; }
 };
-struct score_without_least_recent : minimal_score {
-  using least_recent = void;
+struct score_least_recent_of_64_bits : minimal_score {
+  [[nodiscard]] std::int64_t least_recent() const noexcept { return 0; }
 };
-struct score_without_cadence : minimal_score {
-  using cadence = void;
+struct score_cadence_without_signal : minimal_score {
+  [[nodiscard]] epikv::row_cadence cadence() const noexcept {
+    return epikv::row_cadence::every_token;
+  }
 };
 
 // ScoreOn: the half of a score that needs a backend. These are scores, on no backend.
 
-struct score_without_state : minimal_score {
-  using state = void;
-};
 struct score_state_not_default_constructible : minimal_score {
   template <class B>
   struct state : minimal_score::state<B> {
@@ -346,19 +300,20 @@ struct score_without_prepare : minimal_score {
 };
 struct score_prepare_returns_nothing : minimal_score {
   template <class B>
-  void prepare(B&, const epikv::model_shape&, state<B>&, std::int32_t) const noexcept {}
+  void prepare(B&, const epikv::cache_shape&, state<B>&, const epikv::state_sizes&) const noexcept {
+  }
 };
 struct score_without_observe : minimal_score {
   using observe = void;
 };
 struct score_observe_not_noexcept : minimal_score {
   template <class B>
-  void observe(B&, const epikv::model_shape&, state<B>&, const epikv::observation<signals>&) const {
+  void observe(B&, const epikv::cache_shape&, state<B>&, const epikv::observation<signals>&) const {
   }
 };
 struct score_observe_of_other_signals : minimal_score {
   template <class B>
-  void observe(B&, const epikv::model_shape&, state<B>&,
+  void observe(B&, const epikv::cache_shape&, state<B>&,
                const epikv::observation<epikv::signal_list<>>&) const noexcept {}
 };
 struct score_without_finish : minimal_score {
@@ -366,15 +321,15 @@ struct score_without_finish : minimal_score {
 };
 struct score_finish_not_noexcept : minimal_score {
   template <class B>
-  void finish(B&, const epikv::model_shape&, state<B>&, const epikv::sequence_progress&,
-              epikv::token_columns, std::int32_t) const {}
+  void finish(B&, const epikv::cache_shape&, state<B>&, const epikv::sequence_progress&,
+              epikv::token_columns) const {}
 };
 struct score_without_evaluate : minimal_score {
   using evaluate = void;
 };
 struct score_evaluate_returns_mutable : minimal_score {
   template <class B>
-  float* evaluate(B&, const epikv::model_shape&, state<B>&,
+  float* evaluate(B&, const epikv::cache_shape&, state<B>&,
                   const epikv::evaluation& asked) const noexcept {
     return asked.out;
   }
@@ -394,33 +349,35 @@ struct score_reset_not_noexcept : minimal_score {
 struct score_of_attention : minimal_score {
   using signals = epikv::signal_list<epikv::signals::hidden_out, epikv::signals::attention>;
   template <class B>
-  void observe(B&, const epikv::model_shape&, state<B>&,
+  void observe(B&, const epikv::cache_shape&, state<B>&,
                const epikv::observation<signals>&) const noexcept {}
 };
 
 // ScoreWithParts
 
 struct minimal_score_with_parts : minimal_score {
-  static constexpr std::array<const char*, 1> part_names{"channel"};
+  [[nodiscard]] std::string_view part_name(std::size_t i) const noexcept {
+    return i == 0 ? "channel" : "";
+  }
   template <class B>
-  const float* evaluate_part(B&, const epikv::model_shape&, state<B>&,
+  const float* evaluate_part(B&, const epikv::cache_shape&, state<B>&,
                              const epikv::evaluation& asked, std::size_t) const noexcept {
     return asked.columns.at(0, 0);
   }
 };
 
 struct parts_without_names : minimal_score_with_parts {
-  using part_names = void;
+  using part_name = void;
 };
 struct parts_named_by_numbers : minimal_score_with_parts {
-  static constexpr std::array<int, 1> part_names{1};
+  [[nodiscard]] int part_name(std::size_t) const noexcept { return 1; }
 };
 struct parts_without_evaluate_part : minimal_score_with_parts {
   using evaluate_part = void;
 };
 struct parts_evaluate_part_not_noexcept : minimal_score_with_parts {
   template <class B>
-  const float* evaluate_part(B&, const epikv::model_shape&, state<B>&, const epikv::evaluation&,
+  const float* evaluate_part(B&, const epikv::cache_shape&, state<B>&, const epikv::evaluation&,
                              std::size_t) const {
     return nullptr;
   }
@@ -434,7 +391,7 @@ struct minimal_policy : move_only {
   static constexpr converts_to<bool, true> evicts{};
 
   [[nodiscard]] std::tuple<> auxiliary() const noexcept { return {}; }
-  [[nodiscard]] epikv::status check(const epikv::model_shape&) const noexcept { return {}; }
+  [[nodiscard]] epikv::status check(const epikv::cache_shape&) const noexcept { return {}; }
   template <epikv::Backend B>
   void select(B& backend, const epikv::selection_row& row) const noexcept {
     backend.run(epikv::keep_best_job{&row, row.scores, 0, row.length, row.room});

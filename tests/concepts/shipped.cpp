@@ -84,8 +84,8 @@ static_assert(!std::is_copy_constructible_v<epikv::any_evictor>);
 // What a score may read there is part of its type: it wants nothing outside its list.
 template <class S>
 void check_wants() {
-  constexpr epikv::model_shape shape{
-      .layers = 6, .query_heads = 4, .kv_heads = 2, .head_dim = 8, .hidden = 16};
+  constexpr epikv::cache_shape shape{
+      {.layers = 6, .query_heads = 4, .kv_heads = 2, .head_dim = 8, .hidden = 16}};
   const S score{};
   for (std::int32_t layer = 0; layer < shape.layers; ++layer) {
     CHECK((score.wants(shape, layer) | S::signals::set) == S::signals::set);

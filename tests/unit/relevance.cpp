@@ -156,8 +156,8 @@ std::vector<float> run(const scene& s, std::vector<float> keys, const std::vecto
                                  .query_heads = s.query_heads,
                                  .kv_heads = s.kv_heads,
                                  .head_dim = s.head_dim,
-                                 .out = out.data()},
-                   scratch.data());
+                                 .out = out.data(),
+                                 .scratch = scratch.data()});
   CHECK(out.back() == 99.0F);
   out.pop_back();
   return out;

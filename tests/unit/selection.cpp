@@ -445,16 +445,16 @@ TEST_CASE("a split lists every slot once, ascending, by whether it goes") {
     const keep_set k = random_keep_set(random, 100);
     std::vector<slot> kept(k.verdicts.size(), slot{-1});
     std::vector<slot> evicted(k.verdicts.size(), slot{-1});
-    split_job job{.verdicts = k.verdicts.data(),
-                  .length = k.length(),
-                  .kept = kept.data(),
-                  .evicted = evicted.data(),
-                  .kept_count = 77,  // what is there does not count
-                  .evicted_count = 77};
-    cpu_backend::run(job);
-    REQUIRE(job.kept_count + job.evicted_count == k.length());
-    kept.resize(static_cast<std::size_t>(job.kept_count));
-    evicted.resize(static_cast<std::size_t>(job.evicted_count));
+    std::int32_t kept_count = 77;  // what is there does not count
+    cpu_backend::run(split_job{.verdicts = k.verdicts.data(),
+                               .length = k.length(),
+                               .kept = kept.data(),
+                               .evicted = evicted.data(),
+                               .kept_count = &kept_count});
+    REQUIRE(kept_count >= 0);
+    REQUIRE(kept_count <= k.length());
+    kept.resize(static_cast<std::size_t>(kept_count));
+    evicted.resize(k.verdicts.size() - kept.size());
     std::vector<slot> expected_kept;
     std::vector<slot> expected_evicted;
     for (std::int32_t s = 0; s < k.length(); ++s) {

@@ -56,9 +56,7 @@ class cpu_backend {
   static void run(const unscored_job& job) noexcept {
     std::fill_n(job.out, job.count, detail::unscored());
   }
-  static void run(const relevance_job& job, std::byte* scratch) noexcept {
-    cpu::query_relevance(job, reinterpret_cast<float*>(scratch));
-  }
+  static void run(const relevance_job& job) noexcept { cpu::query_relevance(job); }
   static void run(const blend_job& job) noexcept { cpu::blend(job); }
   static void run(const draw_job& job) noexcept {
     for (std::int32_t s = 0; s < job.length; ++s) {
@@ -70,7 +68,7 @@ class cpu_backend {
   static void run(const keep_best_job& job) noexcept { cpu::keep_best(job); }
   static void run(const tiered_job& job) noexcept { cpu::tiered(job); }
   static void run(const exchange_job& job) noexcept { cpu::exchange(job); }
-  static void run(split_job& job) noexcept { cpu::split(job); }
+  static void run(const split_job& job) noexcept { cpu::split(job); }
   static void run(const compact_job& job) noexcept { cpu::compact_rows(job); }
 
  private:

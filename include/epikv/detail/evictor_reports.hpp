@@ -7,18 +7,18 @@
 
 namespace epikv::inline v0 {
 
-// What score `i` is asked about group `g`; `columns` receives the group's column pointers.
+// What score `i` is asked about group `g`; `pointers` receives the columns' addresses.
 template <class S, class P, class B>
 evaluation evictor<S, P, B>::ask(record& r, std::int32_t g, std::size_t i,
-                                 column_array& columns) noexcept {
-  r.slots.column_pointers(g, columns.data());
+                                 column_array& pointers) noexcept {
   return {.progress = progress_of(r),
           .group = shape_.key_of(options_.keep_sets, g),
+          .group_index = g,
           .length = r.slots.length(g),
           .positions = r.slots.positions(g),
           .prompt_slots = r.slot_of(g, r.prompt_length),
           .round = r.evictions,
-          .columns = columns_of(i, columns),
+          .columns = columns_of(r, i, g, pointers),
           .out = numbers_.data() + i * static_cast<std::size_t>(scratch_length_),
           .scratch = scratch_.data()};
 }
@@ -29,7 +29,8 @@ row_cadence evictor<S, P, B>::cadence(signal_id id) const noexcept {
   detail::for_each_index<set::size>([&](auto i) noexcept {
     const auto& score = std::get<i>(scores_);
     for (std::int32_t layer = 0; layer < wanted_layers_; ++layer) {
-      if (score.wants(shape_, layer).contains(id)) most = std::max(most, score.cadence(id));
+      if (score.wants(shape_, layer).contains(id))
+        most = std::max(most, detail::cadence_of(score, id));
     }
   });
   return most;
@@ -75,15 +76,17 @@ result<std::int32_t> evictor<S, P, B>::scores(sequence_id sequence, std::int32_t
   if (part == "score") {
     numbers = score.evaluate(backend_, shape_, std::get<0>(r.states), asked);
   } else if constexpr (ScoreWithParts<S, B>) {
-    for (std::size_t i = 0; i < S::part_names.size() && numbers == nullptr; ++i) {
-      if (S::part_names[i] != part) continue;
+    for (std::size_t i = 0; !score.part_name(i).empty() && numbers == nullptr; ++i) {
+      if (score.part_name(i) != part) continue;
       numbers = score.evaluate_part(backend_, shape_, std::get<0>(r.states), asked, i);
     }
   }
   if (numbers == nullptr) {
     detail::short_text known{"score"};
     if constexpr (ScoreWithParts<S, B>) {
-      for (const std::string_view name : S::part_names) known.append(", "), known.append(name);
+      for (std::size_t i = 0; !score.part_name(i).empty(); ++i) {
+        known.append(", "), known.append(score.part_name(i));
+      }
     }
     known.append(" (if tracked)");
     return status{errc::invalid_argument, "part", part, known};
@@ -95,7 +98,7 @@ result<std::int32_t> evictor<S, P, B>::scores(sequence_id sequence, std::int32_t
 template <class S, class P, class B>
 std::string_view evictor<S, P, B>::score_part(std::size_t i) const noexcept {
   if constexpr (ScoreWithParts<S, B>) {
-    if (i < S::part_names.size()) return S::part_names[i];
+    return std::get<0>(scores_).part_name(i);
   }
   static_cast<void>(i);
   return {};
@@ -108,7 +111,9 @@ result<sequence_statistics> evictor<S, P, B>::statistics(sequence_id sequence) c
   const record& r = **found;
   sequence_statistics seen = r.statistics();
   detail::for_each_index<set::size>([&](auto i) noexcept {
-    seen.state_bytes += std::get<i>(scores_).state_bytes(std::get<i>(r.states));
+    using score_type = std::tuple_element_t<i, typename set::scores>;
+    seen.state_bytes +=
+        detail::state_bytes_of<score_type, B>(std::get<i>(scores_), std::get<i>(r.states));
   });
   return seen;
 }

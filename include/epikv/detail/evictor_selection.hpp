@@ -9,7 +9,7 @@ namespace epikv::inline v0 {
 
 template <class S, class P, class B>
 bool evictor<S, P, B>::due(const record& r) const noexcept {
-  if (!P::evicts || r.decoded() == 0 || r.slots.longest() <= r.budget) return false;
+  if (!policy_.evicts || r.decoded() == 0 || r.slots.longest() <= r.budget) return false;
   if (options_.when == cadence::elapsed) {
     return r.decoded() - r.decoded_at_eviction >= options_.tau;
   }
@@ -90,15 +90,19 @@ void evictor<S, P, B>::decide_group(record& r, std::int32_t g) noexcept {
   slot* const list = r.selected.data() +
                      static_cast<std::size_t>(g) * static_cast<std::size_t>(r.slots.capacity());
   // The evicted slots are written behind the longest possible kept list and then closed up.
-  split_job split{.verdicts = verdicts, .length = length, .kept = list, .evicted = spare_.data()};
-  backend_.run(split);
-  std::copy_n(spare_.data(), split.evicted_count, list + split.kept_count);
-  r.decisions[static_cast<std::size_t>(g)] = group_selection{
-      shape_.key_of(options_.keep_sets, g),
-      std::span<const slot>{list, static_cast<std::size_t>(split.kept_count)},
-      std::span<const slot>{list + split.kept_count, static_cast<std::size_t>(split.evicted_count)},
-      r.slots.positions(g)};
-  r.pending_over_budget = std::max(r.pending_over_budget, split.kept_count - r.budget);
+  std::int32_t kept = 0;
+  backend_.run(split_job{.verdicts = verdicts,
+                         .length = length,
+                         .kept = list,
+                         .evicted = spare_.data(),
+                         .kept_count = &kept});
+  std::copy_n(spare_.data(), length - kept, list + kept);
+  r.decisions[static_cast<std::size_t>(g)] =
+      group_selection{shape_.key_of(options_.keep_sets, g),
+                      std::span<const slot>{list, static_cast<std::size_t>(kept)},
+                      std::span<const slot>{list + kept, static_cast<std::size_t>(length - kept)},
+                      r.slots.positions(g)};
+  r.pending_over_budget = std::max(r.pending_over_budget, kept - r.budget);
 }
 
 template <class S, class P, class B>

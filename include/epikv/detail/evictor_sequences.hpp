@@ -14,15 +14,11 @@ status evictor<S, P, B>::set_up() noexcept {
   EPIKV_RETURN_IF_ERROR(policy_.check(shape_));
   const auto set_up_score = [&](auto i) noexcept -> status {
     const auto& score = std::get<i>(scores_);
-    EPIKV_RETURN_IF_ERROR(score.check(shape_));
+    EPIKV_RETURN_IF_ERROR(detail::check_of(score, shape_));
     using score_type = std::tuple_element_t<i, typename set::scores>;
-    if (options_.keep_sets > score_type::finest) {
-      return {errc::unsupported, "keep_sets", to_string(options_.keep_sets),
-              detail::short_text{to_string(score_type::finest),
-                                 " or coarser: the finest keep-sets this score's numbers serve"}};
-    }
-    for (std::int32_t c = 0; c < score_type::column_count; ++c) {
-      widths_[static_cast<std::size_t>(set::first_column[i] + c)] = score.column_width(shape_, c);
+    for (std::int32_t c = 0; c < detail::column_count_of<score_type>; ++c) {
+      forms_[static_cast<std::size_t>(set::first_column[i] + c)] =
+          detail::column_of(score, shape_, c);
     }
     return {};
   };
@@ -47,9 +43,9 @@ status evictor<S, P, B>::set_up() noexcept {
 // A score that reads the last tokens' signals needs those tokens to be cached still.
 template <class S, class P, class B>
 status evictor<S, P, B>::check_recent(std::int32_t budget) const noexcept {
-  const std::int32_t least = std::get<0>(scores_).least_recent();
+  const std::int32_t least = detail::least_recent_of(std::get<0>(scores_));
   const std::int32_t recent = recent_window(options_, budget);
-  if (!P::evicts || recent >= least) return {};
+  if (!policy_.evicts || recent >= least) return {};
   return {errc::invalid_argument, "recent", detail::short_text{recent},
           detail::short_text{"at least the ", least, " tokens whose queries the score reads"}};
 }
@@ -58,7 +54,7 @@ status evictor<S, P, B>::check_recent(std::int32_t budget) const noexcept {
 template <class S, class P, class B>
 status evictor<S, P, B>::check_protected(std::int32_t prompt_length, std::int32_t budget,
                                          std::int64_t extra) const noexcept {
-  if (options_.on_overflow == overflow::keep || !P::evicts) return {};
+  if (options_.on_overflow == overflow::keep || !policy_.evicts) return {};
   const std::int64_t total =
       protected_front(prompt_length) + recent_window(options_, budget) + extra;
   if (total <= budget) return {};
@@ -95,14 +91,15 @@ status evictor<S, P, B>::add(sequence_id sequence, const sequence_options& wante
   r.recent = recent_window(options_, budget);
 
   const std::int32_t held = std::max(budget, r.prompt_length + options_.sinks + r.recent);
-  const std::int32_t capacity = P::evicts ? held + options_.tau + options_.step_tokens
-                                          : r.prompt_length + options_.step_tokens;
-  EPIKV_RETURN_IF_ERROR(
-      r.slots.create(backend_, shape_.groups(options_.keep_sets), widths_.data(), capacity));
+  const std::int32_t capacity = policy_.evicts ? held + options_.tau + options_.step_tokens
+                                               : r.prompt_length + options_.step_tokens;
+  EPIKV_RETURN_IF_ERROR(r.slots.create(backend_, shape_.groups(), forms_.data(), capacity));
   const auto longest_step = [&](const record& each) noexcept {
     return std::max(each.prompt_length, options_.step_tokens);
   };
-  EPIKV_RETURN_IF_ERROR(reserve(r, capacity, longest_step(r)));
+  EPIKV_RETURN_IF_ERROR(reserve(
+      r,
+      {.step_tokens = longest_step(r), .decode_tokens = options_.step_tokens, .slots = capacity}));
   r.adopt(backend_);
   // All prompts may come in one step.
   auto step_tokens = static_cast<std::size_t>(longest_step(r));
@@ -121,16 +118,15 @@ status evictor<S, P, B>::add(sequence_id sequence, const sequence_options& wante
   return {};
 }
 
-// Room for `capacity` slots, which the record's adopt() takes into use, and steps of `step_tokens`
-// tokens.
+// Room for what `sizes` says; that for slots is taken into use by the record's adopt().
 template <class S, class P, class B>
-status evictor<S, P, B>::reserve(record& r, std::int32_t capacity,
-                                 std::int32_t step_tokens) noexcept {
+status evictor<S, P, B>::reserve(record& r, const state_sizes& sizes) noexcept {
   EPIKV_RETURN_IF_ERROR(detail::first_error<set::size>([&](auto i) noexcept {
-    return std::get<i>(scores_).prepare(backend_, shape_, std::get<i>(r.states), step_tokens);
+    return detail::prepare_score(std::get<i>(scores_), backend_, shape_, std::get<i>(r.states),
+                                 sizes);
   }));
-  if (P::evicts) EPIKV_RETURN_IF_ERROR(reserve_scratch(capacity));
-  return r.reserve(backend_, capacity, P::evicts);
+  if (policy_.evicts) EPIKV_RETURN_IF_ERROR(reserve_scratch(sizes.slots));
+  return r.reserve(backend_, sizes.slots, policy_.evicts);
 }
 
 template <class S, class P, class B>
@@ -187,8 +183,9 @@ status evictor<S, P, B>::reset(sequence_id sequence) noexcept {
     return {errc::wrong_order, "reset", "a sequence of the open step", "select() first"};
   }
   r.restart();
-  detail::for_each_index<set::size>(
-      [&](auto i) noexcept { std::get<i>(scores_).reset(backend_, std::get<i>(r.states)); });
+  detail::for_each_index<set::size>([&](auto i) noexcept {
+    detail::reset_score(std::get<i>(scores_), backend_, std::get<i>(r.states));
+  });
   for (std::size_t i = 0; i < batch_size_; ++i) {
     if (batch_[i].sequence == &r) batch_[i].sequence = nullptr;
   }

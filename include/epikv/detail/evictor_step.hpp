@@ -47,6 +47,7 @@ status evictor<S, P, B>::begin_step(std::span<const step_sequence> batch) noexce
   for (std::size_t i = 0; i < batch.size(); ++i) {
     record& r = **find(batch[i].sequence);
     r.adopt(backend_);
+    r.slots.expect(backend_, batch[i].new_tokens);
     r.step_tokens = batch[i].new_tokens;
     r.in_step = true;
     batch_[i] = {&r, first, batch[i].new_tokens};
@@ -67,7 +68,10 @@ status evictor<S, P, B>::reserve_step(std::span<const step_sequence> batch,
     const std::int32_t needed = r.slots.longest() + r.step_tokens + part.new_tokens;
     const std::int32_t now = r.slots.capacity();
     const std::int32_t capacity = needed <= now ? now : std::max(needed, now + now / 2);
-    EPIKV_RETURN_IF_ERROR(reserve(r, capacity, part.new_tokens));
+    const std::int32_t prompt_left = std::max(0, r.prompt_length - r.tokens - r.step_tokens);
+    EPIKV_RETURN_IF_ERROR(reserve(r, {.step_tokens = part.new_tokens,
+                                      .decode_tokens = std::max(0, part.new_tokens - prompt_left),
+                                      .slots = capacity}));
   }
   EPIKV_RETURN_IF_ERROR(step_.reserve(tokens));
   return batch_.grow_amortised(batch.size(), "batch");
@@ -117,12 +121,11 @@ status evictor<S, P, B>::observe_wanted(std::int32_t layer, const layer_signals&
       const batch_entry& part = batch_[b];
       if (part.sequence == nullptr) continue;
       record& r = *part.sequence;
-      column_array columns{};
-      r.slots.column_pointers(0, columns.data());
-      score.observe(backend_, shape_, std::get<i>(r.states),
-                    observation<typename score_type::signals>{
-                        layer, given, step_.rows(part.first, part.count), progress_of(r),
-                        columns_of(i, columns), r.slots.length(0)});
+      column_array pointers{};
+      detail::observe_score(score, backend_, shape_, std::get<i>(r.states),
+                            observation<typename score_type::signals>{
+                                layer, given, step_.rows(part.first, part.count), progress_of(r),
+                                columns_of(r, i, 0, pointers)});
     }
   });
   return {};
@@ -136,12 +139,10 @@ void evictor<S, P, B>::finish_step() noexcept {
   for (std::size_t b = 0; b < batch_size_; ++b) {
     if (batch_[b].sequence == nullptr) continue;
     record& r = *batch_[b].sequence;
-    column_array columns{};
-    r.slots.column_pointers(0, columns.data());
-    const std::int32_t first_slot = r.slots.length(0);
+    column_array pointers{};
     detail::for_each_index<set::size>([&](auto i) noexcept {
-      std::get<i>(scores_).finish(backend_, shape_, std::get<i>(r.states), progress_of(r),
-                                  columns_of(i, columns), first_slot);
+      detail::finish_score(std::get<i>(scores_), backend_, shape_, std::get<i>(r.states),
+                           progress_of(r), columns_of(r, i, 0, pointers));
     });
     r.slots.append(backend_, r.tokens, r.step_tokens);
     // Steps that begin_step() ends count for the cadence at the next select().

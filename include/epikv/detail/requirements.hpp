@@ -31,17 +31,18 @@ consteval bool require_score() {
       "a score declares the signals it reads as a signal_list named signals");
   static_assert(Score<S>, "a score must model epikv::Score: epikv/score.hpp lists what it needs");
   if constexpr (Score<S>) {
-    using state = typename S::template state<B>;
+    using state = score_state_t<S, B>;
     using seen = observation<typename S::signals>;
+    constexpr bool observes = S::signals::set != signal_set{};
     static_assert(
-        requires(const S& s, B& b, const model_shape& m, state& t, const seen& o) {
+        !observes || requires(const S& s, B& b, const cache_shape& m, state& t, const seen& o) {
           s.observe(b, m, t, o);
-        }, "a score's observe() takes (backend, model_shape, state, observation<signals>)");
-    if constexpr (requires(const S& s, B& b, const model_shape& m, state& t, const seen& o) {
+        }, "a score's observe() takes (backend, cache_shape, state, observation<signals>)");
+    if constexpr (requires(const S& s, B& b, const cache_shape& m, state& t, const seen& o) {
                     s.observe(b, m, t, o);
                   }) {
       static_assert(
-          requires(const S& s, B& b, const model_shape& m, state& t, const seen& o) {
+          requires(const S& s, B& b, const cache_shape& m, state& t, const seen& o) {
             { s.observe(b, m, t, o) } noexcept;
           }, "a score's observe() must be noexcept");
     }

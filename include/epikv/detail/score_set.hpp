@@ -8,8 +8,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "epikv/detail/score_access.hpp"
 #include "epikv/policy.hpp"
-#include "epikv/score.hpp"
 
 namespace epikv::inline v0::detail {
 
@@ -22,16 +22,17 @@ template <class MainScore, class... Auxiliary>
 struct score_set_of<MainScore, std::tuple<Auxiliary...>> {
   using scores = std::tuple<MainScore, Auxiliary...>;
   template <class B>
-  using states =
-      std::tuple<typename MainScore::template state<B>, typename Auxiliary::template state<B>...>;
+  using states = std::tuple<score_state_t<MainScore, B>, score_state_t<Auxiliary, B>...>;
 
   static constexpr std::size_t size = 1 + sizeof...(Auxiliary);
-  static constexpr std::size_t columns = (static_cast<std::size_t>(MainScore::column_count) + ... +
-                                          static_cast<std::size_t>(Auxiliary::column_count));
+  static constexpr std::size_t columns =
+      (static_cast<std::size_t>(column_count_of<MainScore>) + ... +
+       static_cast<std::size_t>(column_count_of<Auxiliary>));
 
   // First column of each score.
   static constexpr std::array<std::int32_t, size> first_column = [] {
-    constexpr std::array<int, size> counts{MainScore::column_count, Auxiliary::column_count...};
+    constexpr std::array<int, size> counts{column_count_of<MainScore>,
+                                           column_count_of<Auxiliary>...};
     std::array<std::int32_t, size> first{};
     for (std::size_t i = 1; i < size; ++i) first[i] = first[i - 1] + counts[i - 1];
     return first;

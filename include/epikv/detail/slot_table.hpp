@@ -17,11 +17,11 @@ namespace epikv::inline v0::detail {
 template <Backend B, std::size_t Columns>
 class slot_table {
  public:
-  // Sizes for `groups` groups; `widths` are the floats per token of each column and outlive this.
-  [[nodiscard]] status create(B& backend, std::int32_t groups, const std::int32_t* widths,
+  // Sizes for `groups` groups; `forms` say what each column holds and outlive this.
+  [[nodiscard]] status create(B& backend, std::int32_t groups, const column_form* forms,
                               std::int32_t capacity) noexcept {
     groups_ = groups;
-    widths_ = widths;
+    forms_ = forms;
     EPIKV_RETURN_IF_ERROR(lengths_.grow(static_cast<std::size_t>(groups), "slots"));
     EPIKV_RETURN_IF_ERROR(reserve(backend, capacity));
     adopt(backend);
@@ -37,7 +37,7 @@ class slot_table {
     EPIKV_RETURN_IF_ERROR(wider.positions.grow(elements(capacity, 1), "slots.positions"));
     for (std::size_t c = 0; c < Columns; ++c) {
       EPIKV_RETURN_IF_ERROR(
-          wider.columns[c].grow(backend, elements(capacity, widths_[c]), "slots.columns"));
+          wider.columns[c].grow(backend, elements(capacity, width(c)), "slots.columns"));
     }
     wider_ = std::move(wider);
     return {};
@@ -53,10 +53,9 @@ class slot_table {
       if (used == 0) continue;
       std::copy_n(positions(g), used, wider_.positions.data() + offset(g, capacity, 1));
       for (std::size_t c = 0; c < Columns; ++c) {
-        const auto width = static_cast<std::size_t>(widths_[c]);
-        if (width == 0) continue;
-        backend.copy(wider_.columns[c].data() + offset(g, capacity, widths_[c]), column(c, g),
-                     used * width * sizeof(float));
+        if (width(c) == 0) continue;
+        backend.copy(wider_.columns[c].data() + offset(g, capacity, width(c)), column(c, g),
+                     used * row_bytes(c));
       }
     }
     now_ = std::move(wider_);
@@ -66,8 +65,19 @@ class slot_table {
   // Gives back what reserve() made.
   void discard() noexcept { wider_ = {}; }
 
-  // The `count` tokens from `first` on are cached now; their column entries were written to group
-  // 0 and reach the other groups here. Needs the room.
+  // `count` tokens are about to arrive: zeroes the cells that ask for it. Needs the room.
+  void expect(B& backend, std::int32_t count) noexcept {
+    for (std::size_t c = 0; c < Columns; ++c) {
+      if (!forms_[c].zeroed || width(c) == 0) continue;
+      for (std::int32_t g = 0; g < (forms_[c].per_group ? groups_ : 1); ++g) {
+        backend.clear(column(c, g) + std::int64_t{length(g)} * width(c),
+                      static_cast<std::size_t>(count) * row_bytes(c));
+      }
+    }
+  }
+
+  // The `count` tokens from `first` on are cached now. What they wrote to group 0 of a column that
+  // all groups share reaches the others here. Needs the room.
   void append(B& backend, std::int32_t first, std::int32_t count) noexcept {
     const std::int32_t source = length(0);
     for (std::int32_t g = 0; g < groups_; ++g) {
@@ -75,10 +85,10 @@ class slot_table {
       for (std::int32_t i = 0; i < count; ++i) positions(g)[begin + i] = position{first + i};
       if (g > 0) {
         for (std::size_t c = 0; c < Columns; ++c) {
-          const std::int64_t width = widths_[c];
-          if (width == 0) continue;
-          backend.copy(column(c, g) + begin * width, column(c, 0) + source * width,
-                       static_cast<std::size_t>(count * width) * sizeof(float));
+          if (width(c) == 0 || forms_[c].per_group) continue;
+          backend.copy(column(c, g) + std::int64_t{begin} * width(c),
+                       column(c, 0) + std::int64_t{source} * width(c),
+                       static_cast<std::size_t>(count) * row_bytes(c));
         }
       }
       lengths_[static_cast<std::size_t>(g)] = begin + count;
@@ -90,8 +100,7 @@ class slot_table {
     position* const p = positions(g);
     for (std::size_t i = 0; i < kept.size(); ++i) p[i] = p[to_int(kept[i])];
     for (std::size_t c = 0; c < Columns; ++c) {
-      const std::int64_t bytes =
-          std::int64_t{widths_[c]} * static_cast<std::int64_t>(sizeof(float));
+      const auto bytes = static_cast<std::int64_t>(row_bytes(c));
       if (bytes > 0) backend.run(compact_job{{column(c, g), bytes, bytes}, kept});
     }
     lengths_[static_cast<std::size_t>(g)] = static_cast<std::int32_t>(kept.size());
@@ -113,9 +122,17 @@ class slot_table {
   [[nodiscard]] const position* positions(std::int32_t g) const noexcept {
     return now_.positions.data() + offset(g, now_.capacity, 1);
   }
-  // Writes the address of slot 0 of every column of group `g`.
-  void column_pointers(std::int32_t g, float** out) noexcept {
-    for (std::size_t c = 0; c < Columns; ++c) out[c] = column(c, g);
+  // The columns from `first` on as group `g` sees them; `pointers` has room for every column and
+  // outlives the result.
+  [[nodiscard]] token_columns columns(std::size_t first, std::int32_t g,
+                                      float** pointers) noexcept {
+    for (std::size_t c = first; c < Columns; ++c) pointers[c] = column(c, 0);
+    return {{.first = pointers + first,
+             .forms = forms_ + first,
+             .lengths = lengths_.data(),
+             .positions = positions(0),
+             .capacity = now_.capacity},
+            g};
   }
   [[nodiscard]] std::size_t bytes() const noexcept {
     std::size_t total = lengths_.bytes() + now_.positions.bytes();
@@ -139,11 +156,15 @@ class slot_table {
            static_cast<std::size_t>(width);
   }
   [[nodiscard]] float* column(std::size_t c, std::int32_t g) noexcept {
-    return now_.columns[c].data() + offset(g, now_.capacity, widths_[c]);
+    return now_.columns[c].data() + offset(g, now_.capacity, width(c));
+  }
+  [[nodiscard]] std::int32_t width(std::size_t c) const noexcept { return forms_[c].width; }
+  [[nodiscard]] std::size_t row_bytes(std::size_t c) const noexcept {
+    return static_cast<std::size_t>(width(c)) * sizeof(float);
   }
 
   std::int32_t groups_ = 0;
-  const std::int32_t* widths_ = nullptr;
+  const column_form* forms_ = nullptr;
   host_array<std::int32_t> lengths_;
   room now_;
   room wider_;  // empty but for the time between reserve() and adopt() or discard()

@@ -11,7 +11,7 @@ struct keep_all {
   static constexpr bool evicts = false;
 
   static std::tuple<> auxiliary() noexcept { return {}; }
-  static status check(const model_shape&) noexcept { return {}; }
+  static status check(const cache_shape&) noexcept { return {}; }
   template <Backend B>
   static void select(B&, const selection_row&) noexcept {}
 };

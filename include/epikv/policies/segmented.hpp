@@ -21,7 +21,7 @@ struct segmented {
   [[nodiscard]] std::tuple<key_statistic, value_statistic> auxiliary() const noexcept {
     return {key_statistic{.statistic = row_statistic::variance}, reserve.score()};
   }
-  [[nodiscard]] status check(const model_shape&) const noexcept {
+  [[nodiscard]] status check(const cache_shape&) const noexcept {
     if (tiers.segment < 1) {
       return {errc::invalid_argument, "segment", detail::short_text{tiers.segment}, "1 or more"};
     }

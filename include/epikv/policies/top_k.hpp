@@ -18,7 +18,7 @@ struct top_k {
   value_reserve reserve{};
 
   [[nodiscard]] std::tuple<value_statistic> auxiliary() const noexcept { return {reserve.score()}; }
-  [[nodiscard]] status check(const model_shape&) const noexcept { return reserve.check(); }
+  [[nodiscard]] status check(const cache_shape&) const noexcept { return reserve.check(); }
 
   template <Backend B>
   void select(B& backend, const selection_row& row) const noexcept {

@@ -25,7 +25,6 @@ struct epiphany_with_relevance {
   using signals =
       signal_list<signals::hidden_in, signals::hidden_out, signals::keys, signals::queries>;
   static constexpr granularity finest = granularity::sequence;
-  static constexpr bool frozen = false;
   static constexpr int column_count = epiphany::column_count + relevance::column_count;
 
   epiphany base{};
@@ -47,10 +46,9 @@ struct epiphany_with_relevance {
     return placed;
   }
 
-  [[nodiscard]] std::int32_t column_width(const model_shape& shape,
-                                          std::int32_t column) const noexcept {
-    if (column == epiphany::column_count) return relevance::column_width(shape, 0);
-    return uses_epiphany() ? base.column_width(shape, column) : 0;
+  [[nodiscard]] column_form column(const model_shape& shape, std::int32_t c) const noexcept {
+    if (c == epiphany::column_count) return relevance::column(shape, 0);
+    return uses_epiphany() ? base.column(shape, c) : column_form{};
   }
   [[nodiscard]] status check(const model_shape& shape) const noexcept {
     if (!detail::is_finite(weight)) {
@@ -79,11 +77,11 @@ struct epiphany_with_relevance {
 
   template <Backend B>
   status prepare(B& backend, const model_shape& shape, state<B>& s,
-                 std::int32_t step_tokens) const noexcept {
+                 const state_sizes& sizes) const noexcept {
     if (uses_epiphany()) {
-      EPIKV_RETURN_IF_ERROR(base.prepare(backend, shape, s.base, step_tokens));
+      EPIKV_RETURN_IF_ERROR(base.prepare(backend, shape, s.base, sizes));
     }
-    return query.prepare(backend, shape, s.query, step_tokens);
+    return query.prepare(backend, shape, s.query, sizes);
   }
 
   template <Backend B>
@@ -98,10 +96,9 @@ struct epiphany_with_relevance {
 
   template <Backend B>
   void finish(B& backend, const model_shape& shape, state<B>& s, const sequence_progress& progress,
-              token_columns columns, std::int32_t first_slot) const noexcept {
-    if (uses_epiphany()) base.finish(backend, shape, s.base, progress, columns, first_slot);
-    query.finish(backend, shape, s.query, progress, columns.from(epiphany::column_count),
-                 first_slot);
+              token_columns columns) const noexcept {
+    if (uses_epiphany()) base.finish(backend, shape, s.base, progress, columns);
+    query.finish(backend, shape, s.query, progress, columns.from(epiphany::column_count));
   }
 
   template <Backend B>
@@ -130,7 +127,9 @@ struct epiphany_with_relevance {
     relevance::reset(backend, s.query);
   }
 
-  static constexpr std::array<std::string_view, 4> part_names{"epiphany", "relevance", "a", "b"};
+  static std::string_view part_name(std::size_t i) noexcept {
+    return i == 0 ? "epiphany" : i == 1 ? "relevance" : epiphany::part_name(i - 2);
+  }
 
   /// The raw parts: the epiphany score (absent unless tracked), the relevance before
   /// standardisation, a share of attention that sums to 1 over the visible slots, and the bands of

@@ -23,15 +23,14 @@ struct channel_statistic {
   using epikv_score = void;
   using signals = signal_list<S>;
   static constexpr granularity finest = granularity::kv_head;
-  static constexpr bool frozen = true;
   static constexpr int column_count = 1;
 
   row_statistic statistic = row_statistic::variance;
   std::int32_t window = 0;
   bool enabled = true;  ///< false: reads nothing, stores nothing, numbers are absent
 
-  [[nodiscard]] std::int32_t column_width(const model_shape&, std::int32_t) const noexcept {
-    return enabled ? 1 : 0;
+  [[nodiscard]] column_form column(const model_shape&, std::int32_t) const noexcept {
+    return {.width = enabled ? 1 : 0};
   }
   [[nodiscard]] status check(const model_shape&) const noexcept {
     if (window >= 0 && window <= 1 << 20) return {};
@@ -41,7 +40,6 @@ struct channel_statistic {
     return enabled ? signal_set{S::id} : signal_set{};
   }
 
-  static std::int32_t least_recent() noexcept { return 0; }
   [[nodiscard]] row_cadence cadence(signal_id) const noexcept {
     return window > 0 ? row_cadence::decode_tokens : row_cadence::every_token;
   }
@@ -56,9 +54,9 @@ struct channel_statistic {
 
   template <Backend B>
   status prepare(B& backend, const model_shape&, state<B>& s,
-                 std::int32_t step_tokens) const noexcept {
+                 const state_sizes& sizes) const noexcept {
     if (!enabled) return {};
-    const auto tokens = static_cast<std::size_t>(step_tokens);
+    const auto tokens = static_cast<std::size_t>(sizes.step_tokens);
     EPIKV_RETURN_IF_ERROR(
         s.ring.grow(backend, static_cast<std::size_t>(window), "channel_statistic.window"));
     EPIKV_RETURN_IF_ERROR(s.header.grow(backend, 2, "channel_statistic.window"));
@@ -83,11 +81,11 @@ struct channel_statistic {
 
   template <Backend B>
   void finish(B& backend, const model_shape& shape, state<B>& s, const sequence_progress& progress,
-              token_columns columns, std::int32_t first_slot) const noexcept {
+              token_columns columns) const noexcept {
     if (!enabled) return;
     for (std::int32_t i = 0; i < progress.new_tokens; ++i) {
       const auto token = static_cast<std::size_t>(i);
-      float* const out = columns.at(0, first_slot + i);
+      float* const out = columns.at(0, columns.length() + i);
       const std::int32_t layers = s.step_layers[token];
       if (layers == 0) {
         backend.run(unscored_job{out, 1});

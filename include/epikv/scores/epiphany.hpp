@@ -42,7 +42,6 @@ struct epiphany {
   using epikv_score = void;
   using signals = signal_list<signals::hidden_in, signals::hidden_out>;
   static constexpr granularity finest = granularity::kv_head;
-  static constexpr bool frozen = true;
   static constexpr int column_count = 3;  // the score, what band a gives, what band b gives
 
   layer_band band_a{};  ///< empty: round(0.31 L)
@@ -64,8 +63,8 @@ struct epiphany {
   [[nodiscard]] bool uses_a() const noexcept { return form != epiphany_form::b_only; }
   [[nodiscard]] bool uses_b() const noexcept { return form != epiphany_form::a_only; }
 
-  [[nodiscard]] std::int32_t column_width(const model_shape&, std::int32_t column) const noexcept {
-    return column == 0 || track_bands ? 1 : 0;
+  [[nodiscard]] column_form column(const model_shape&, std::int32_t c) const noexcept {
+    return {.width = c == 0 || track_bands ? 1 : 0};
   }
 
   [[nodiscard]] status check(const model_shape& shape) const noexcept {
@@ -91,7 +90,6 @@ struct epiphany {
     return {signal_id::hidden_out};
   }
 
-  static std::int32_t least_recent() noexcept { return 0; }
   static row_cadence cadence(signal_id) noexcept { return row_cadence::decode_tokens; }
 
   // One band of one sequence.
@@ -122,12 +120,12 @@ struct epiphany {
 
   template <Backend B>
   status prepare(B& backend, const model_shape& shape, state<B>& s,
-                 std::int32_t step_tokens) const noexcept {
+                 const state_sizes& sizes) const noexcept {
     if (uses_a()) {
-      EPIKV_RETURN_IF_ERROR(prepare_band(backend, shape, s.a, resolved_a(shape), step_tokens));
+      EPIKV_RETURN_IF_ERROR(prepare_band(backend, shape, s.a, resolved_a(shape), sizes));
     }
     if (uses_b()) {
-      EPIKV_RETURN_IF_ERROR(prepare_band(backend, shape, s.b, resolved_b(shape), step_tokens));
+      EPIKV_RETURN_IF_ERROR(prepare_band(backend, shape, s.b, resolved_b(shape), sizes));
     }
     return {};
   }
@@ -141,10 +139,10 @@ struct epiphany {
 
   template <Backend B>
   void finish(B& backend, const model_shape&, state<B>& s, const sequence_progress& progress,
-              token_columns columns, std::int32_t first_slot) const noexcept {
+              token_columns columns) const noexcept {
     for (std::int32_t i = 0; i < progress.new_tokens; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      const std::int32_t slot = first_slot + i;
+      const std::int32_t slot = columns.length() + i;
       float* const out = columns.at(0, slot);
       float* const out_a = track_bands ? columns.at(1, slot) : nullptr;
       float* const out_b = track_bands ? columns.at(2, slot) : nullptr;
@@ -172,7 +170,9 @@ struct epiphany {
     return asked.columns.at(0, 0);
   }
 
-  static constexpr std::array<std::string_view, 2> part_names{"a", "b"};
+  static std::string_view part_name(std::size_t i) noexcept {
+    return i == 0 ? "a" : i == 1 ? "b" : "";
+  }
 
   /// What each band gave before weights: its z, or its mean with the form `raw`; 0 for a band that
   /// the form does not use. Null unless tracked.
@@ -196,8 +196,8 @@ struct epiphany {
  private:
   template <class B>
   status prepare_band(B& backend, const model_shape& shape, band_state<B>& band,
-                      const layer_band& layers, std::int32_t step_tokens) const noexcept {
-    const auto tokens = static_cast<std::size_t>(step_tokens);
+                      const layer_band& layers, const state_sizes& sizes) const noexcept {
+    const auto tokens = static_cast<std::size_t>(sizes.step_tokens);
     const std::size_t rows =
         static_cast<std::size_t>(layers.size()) * static_cast<std::size_t>(shape.hidden);
     if (change == hidden_change::temporal) {

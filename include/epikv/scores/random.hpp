@@ -13,32 +13,12 @@ struct random_score {
   using epikv_score = void;
   using signals = signal_list<>;
   static constexpr granularity finest = granularity::kv_head;
-  static constexpr bool frozen = false;
-  static constexpr int column_count = 0;
 
   std::uint64_t seed = 0;
 
-  template <class B>
-  struct state {};
-
-  static std::int32_t column_width(const model_shape&, std::int32_t) noexcept { return 0; }
-  static status check(const model_shape&) noexcept { return {}; }
-  static signal_set wants(const model_shape&, std::int32_t) noexcept { return {}; }
-
-  static std::int32_t least_recent() noexcept { return 0; }
-  static row_cadence cadence(signal_id) noexcept { return row_cadence::last_tokens; }
-
+  static signal_set wants(const cache_shape&, std::int32_t) noexcept { return {}; }
   template <Backend B>
-  static status prepare(B&, const model_shape&, state<B>&, std::int32_t) noexcept {
-    return {};
-  }
-  template <Backend B>
-  static void observe(B&, const model_shape&, state<B>&, const observation<signals>&) noexcept {}
-  template <Backend B>
-  static void finish(B&, const model_shape&, state<B>&, const sequence_progress&, token_columns,
-                     std::int32_t) noexcept {}
-  template <Backend B>
-  const float* evaluate(B& backend, const model_shape&, state<B>&,
+  const float* evaluate(B& backend, const cache_shape&, no_state&,
                         const evaluation& asked) const noexcept {
     backend.run(draw_job{.seed = seed,
                          .sequence = asked.progress.sequence,
@@ -49,12 +29,6 @@ struct random_score {
                          .out = asked.out});
     return asked.out;
   }
-  template <Backend B>
-  static std::size_t state_bytes(const state<B>&) noexcept {
-    return 0;
-  }
-  template <Backend B>
-  static void reset(B&, state<B>&) noexcept {}
 };
 
 }  // namespace epikv::inline v0

@@ -25,7 +25,6 @@ struct relevance {
   using epikv_score = void;
   using signals = signal_list<signals::keys, signals::queries>;
   static constexpr granularity finest = granularity::sequence;
-  static constexpr bool frozen = false;
   static constexpr int column_count = 1;
   static constexpr std::int32_t max_window = 64;
 
@@ -38,8 +37,8 @@ struct relevance {
     return after < shape.layers ? after : shape.layers - 1;
   }
 
-  static std::int32_t column_width(const model_shape& shape, std::int32_t) noexcept {
-    return shape.kv_heads * shape.head_dim;
+  static column_form column(const model_shape& shape, std::int32_t) noexcept {
+    return {.width = shape.kv_heads * shape.head_dim};
   }
   [[nodiscard]] status check(const model_shape& shape) const noexcept {
     if (layer < -1 || layer >= shape.layers) {
@@ -71,11 +70,11 @@ struct relevance {
 
   template <Backend B>
   status prepare(B& backend, const model_shape& shape, state<B>& s,
-                 std::int32_t step_tokens) const noexcept {
+                 const state_sizes& sizes) const noexcept {
     const auto rows = static_cast<std::size_t>(window);
     EPIKV_RETURN_IF_ERROR(s.queries.grow(backend, rows * query_floats(shape), "relevance.queries"));
     EPIKV_RETURN_IF_ERROR(s.positions.grow(rows, "relevance.queries"));
-    return s.step_keys.grow(static_cast<std::size_t>(step_tokens), "relevance.step");
+    return s.step_keys.grow(static_cast<std::size_t>(sizes.step_tokens), "relevance.step");
   }
 
   template <Backend B>
@@ -89,7 +88,7 @@ struct relevance {
       const std::int32_t row = seen.row(i);
       if (row < 0) continue;
       store_heads(backend, keys, row, shape.kv_heads, shape.head_dim,
-                  seen.columns().at(0, seen.first_slot() + i));
+                  seen.columns().at(0, seen.columns().length() + i));
       s.step_keys[static_cast<std::size_t>(i)] = 1;
       // Later tokens of this step will push this one out of the window: do not store it.
       if (i + window < progress.new_tokens) continue;
@@ -103,11 +102,11 @@ struct relevance {
 
   template <Backend B>
   void finish(B& backend, const model_shape& shape, state<B>& s, const sequence_progress& progress,
-              token_columns columns, std::int32_t first_slot) const noexcept {
-    const auto width = static_cast<std::size_t>(column_width(shape, 0));
+              token_columns columns) const noexcept {
+    const auto width = static_cast<std::size_t>(column(shape, 0).width);
     for (std::int32_t i = 0; i < progress.new_tokens; ++i) {
       std::uint8_t& stored = s.step_keys[static_cast<std::size_t>(i)];
-      if (stored == 0) backend.run(unscored_job{columns.at(0, first_slot + i), width});
+      if (stored == 0) backend.run(unscored_job{columns.at(0, columns.length() + i), width});
       stored = 0;
     }
   }
@@ -133,8 +132,8 @@ struct relevance {
                               .query_heads = shape.query_heads,
                               .kv_heads = shape.kv_heads,
                               .head_dim = shape.head_dim,
-                              .out = asked.out},
-                asked.scratch);
+                              .out = asked.out,
+                              .scratch = asked.scratch});
     return asked.out;
   }
 

@@ -49,7 +49,8 @@ inline void add_softmax(std::span<float> dots, float scale, float* out) noexcept
   }
 }
 
-inline void query_relevance(const relevance_job& job, float* dots) noexcept {
+inline void query_relevance(const relevance_job& job) noexcept {
+  auto* const dots = reinterpret_cast<float*>(job.scratch);
   const std::int64_t key_floats = std::int64_t{job.kv_heads} * job.head_dim;
   const std::int32_t group = job.query_heads / job.kv_heads;
   const float scale = 1.0F / std::sqrt(static_cast<float>(job.head_dim));

@@ -175,16 +175,17 @@ inline void exchange(const exchange_job& job) noexcept {
                  true);
 }
 
-inline void split(split_job& job) noexcept {
-  job.kept_count = 0;
-  job.evicted_count = 0;
+inline void split(const split_job& job) noexcept {
+  std::int32_t kept = 0;
+  std::int32_t evicted = 0;
   for (std::int32_t s = 0; s < job.length; ++s) {
     if (job.verdicts[s] == verdict::evict) {
-      job.evicted[job.evicted_count++] = slot{s};
+      job.evicted[evicted++] = slot{s};
     } else {
-      job.kept[job.kept_count++] = slot{s};
+      job.kept[kept++] = slot{s};
     }
   }
+  *job.kept_count = kept;
 }
 
 }  // namespace epikv::inline v0::cpu
