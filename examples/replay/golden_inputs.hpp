@@ -72,4 +72,20 @@ struct layer_inputs {
   }
 };
 
+/// One attention row per KV head of the query at `position` over cached tokens; rows are not
+/// normalised. The numbers go by the tokens' positions.
+inline std::vector<float> attention_row(const replay_case& c, std::int32_t layer,
+                                        std::int32_t position,
+                                        const std::vector<std::int32_t>& cached) {
+  const input_stream stream{c.seed, input_kind::attention, position, layer};
+  std::vector<float> out;
+  for (std::int32_t head = 0; head < c.heads; ++head) {
+    for (const std::int32_t p : cached) {
+      out.push_back(
+          stream.unit(static_cast<std::uint64_t>(head) * 65536 + static_cast<std::uint64_t>(p)));
+    }
+  }
+  return out;
+}
+
 }  // namespace replay

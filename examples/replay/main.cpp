@@ -10,6 +10,7 @@
 #include <string>
 #include <system_error>
 
+#include "peer_case.hpp"
 #include "replay.hpp"
 
 namespace {
@@ -21,6 +22,33 @@ constexpr int exit_not_built = 3;
 int complain(const std::string& file, const std::string& what) {
   std::fprintf(stderr, "epikv-replay: %s: %s\n", file.c_str(), what.c_str());
   return exit_bad_input;
+}
+
+void print(const nlohmann::ordered_json& json) {
+  std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+}
+
+int not_built(const std::string& file, const std::string& method) {
+  std::fprintf(stderr, "epikv-replay: %s: method %s is not built yet\n", file.c_str(),
+               method.c_str());
+  return exit_not_built;
+}
+
+int run_peer(const std::string& file, const nlohmann::json& object) {
+  replay::peer_case c;
+  if (object.contains("method") && object["method"].is_string()) c.method = object["method"];
+  replay::peer_method method;
+  if (!c.method.empty() && !replay::peer_method_of(c, method)) return not_built(file, c.method);
+  if (const std::string wrong = replay::parse_peer_case(object, c); !wrong.empty()) {
+    return complain(file, wrong);
+  }
+  if (!replay::peer_method_of(c, method)) return not_built(file, c.method);
+  replay::peer_outcome found;
+  if (const epikv::status done = replay::run_peer_case(c, method, found); !done) {
+    return complain(file, done.message());
+  }
+  print(replay::fields_of(c, found));
+  return exit_ok;
 }
 
 }  // namespace
@@ -44,15 +72,15 @@ int main(int argc, char** argv) {
   const std::string text{std::istreambuf_iterator<char>{stream}, std::istreambuf_iterator<char>{}};
   if (stream.bad()) return complain(file, "cannot be read");
 
+  const auto object = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (replay::is_peer_case(object)) return run_peer(file, object);
   replay::replay_case c;
   if (const std::string wrong = replay::parse_case(text, c); !wrong.empty()) {
     return complain(file, wrong);
   }
   replay::method_preset method;
   if (!replay::preset_of(c, method)) {
-    std::fprintf(stderr, "epikv-replay: %s: method %s is not built yet\n", file.c_str(),
-                 c.method.c_str());
-    return exit_not_built;
+    return not_built(file, c.method);
   }
   replay::outcome found;
   const epikv::status done = replay::run_case(
@@ -69,10 +97,14 @@ int main(int argc, char** argv) {
   json["evicted_logical_positions_per_step"] = found.evicted_per_step;
   json["cache_length_after_step"] = found.length_after_step;
   json["final_kept_logical_positions"] = found.final_kept;
-  json["newest_token_score_per_step"] = found.newest_score_per_step;
+  if (method.final_scores_field.empty()) {
+    json["newest_token_score_per_step"] = found.newest_score_per_step;
+  } else {
+    json[method.final_scores_field] = found.final_scores;
+  }
   if (method.reports_relevance) {
     json["relevance_of_decode_slots_at_last_eviction"] = found.last_relevance;
   }
-  std::printf("%s\n", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+  print(json);
   return exit_ok;
 }

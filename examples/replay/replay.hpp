@@ -21,6 +21,7 @@ struct outcome {
   std::vector<std::int32_t> final_kept;
   std::vector<double> newest_score_per_step;
   std::vector<double> last_relevance;  ///< of the decode slots when the last eviction was decided
+  std::vector<double> final_scores;    ///< of all slots after the last step
 };
 
 /// The methods of the golden cases that are built, as presets of EpiKV; "" for the others.
@@ -29,7 +30,48 @@ struct method_preset {
   std::string settings;
   std::string score_part = "score";  ///< the part golden files call the newest token's score
   bool reports_relevance = false;
+  /// The field of the scores of all slots after the last step; empty where the method keeps a score
+  /// list instead.
+  std::string final_scores_field{};
+  bool reads_attention = false;
 };
+
+/// The same for the methods that EpiKV was compared with, in the form of that comparison.
+inline bool peer_preset_of(const replay_case& c, const std::string& aligned,
+                           const std::string& bands, method_preset& out) {
+  const auto without = [&](std::int32_t recent) {
+    return fmt::format("budget={} recent={} tau={} cadence=aligned", c.budget, recent, c.tau);
+  };
+  const std::string attended = without(std::min(c.keep_recent, c.budget / 4));
+  const std::int32_t sinks = std::min(c.sinks, c.budget / 4);
+  if (c.method == "lag_kv" || c.method == "lag_kv_key") {
+    out = {"lag-kv-global",
+           fmt::format("{} chunk={} with_values={}", attended, c.chunk_size, c.method == "lag_kv")};
+    out.final_scores_field = "final_scores_per_cached_slot";
+  } else if (c.method == "h2o") {
+    const std::int32_t recent = std::min(c.keep_recent, c.budget - sinks);
+    out = {"h2o-global", fmt::format("{} sinks={}", without(recent), sinks)};
+    out.final_scores_field = "final_cumulative_attention_per_cached_slot";
+    out.reads_attention = true;
+  } else if (c.method == "longflow") {
+    out = {"longflow", without(0)};
+    out.final_scores_field = "final_scores_per_cached_slot";
+    out.reads_attention = true;
+  } else if (c.method == "r_kv") {
+    out = {"r-kv-global",
+           fmt::format("{} buffer={} query_window={} kernel={} lambda={}", without(c.obs_window),
+                       c.buffer_size, c.obs_window, c.kernel_size, c.mix_lambda)};
+    out.final_scores_field = "final_scores_per_cached_slot";
+    out.reads_attention = true;
+  } else if (c.method == "attention_hs_sum") {
+    out = {"attention-hidden", aligned + bands + fmt::format(" sinks={}", c.sinks)};
+    out.final_scores_field = "final_scores_per_cached_slot";
+    out.reads_attention = true;
+  } else {
+    return false;
+  }
+  return true;
+}
 
 /// Which preset, with which settings, a case stands for. Returns false for a method not built.
 inline bool preset_of(const replay_case& c, method_preset& out) {
@@ -60,7 +102,7 @@ inline bool preset_of(const replay_case& c, method_preset& out) {
     out = {"epikv-q", common + bands + reserve + segments + query, "epiphany", true};
     if (c.query_layer >= 0) out.settings += fmt::format(" query_layer={}", c.query_layer);
   } else {
-    return false;
+    return peer_preset_of(c, aligned, bands, out);
   }
   return true;
 }
@@ -82,17 +124,32 @@ epikv::status run_case(const replay_case& c, const method_preset& method, Make&&
   constexpr sequence_id sequence{0};
   EPIKV_RETURN_IF_ERROR(evictor.add(sequence, c.prefill));
 
+  std::vector<std::int32_t> cached;
   const auto forward = [&](std::int32_t first, std::int32_t count) -> status {
     EPIKV_RETURN_IF_ERROR(evictor.begin_step(sequence, count));
     for (std::int32_t layer = 0; layer < c.layers; ++layer) {
       if (evictor.wants(layer).empty()) continue;
       const layer_inputs in{c, layer, first, count};
+      // The prompt's own attention is not part of these cases.
+      const bool prompt = first < c.prefill;
+      std::vector<float> rows(
+          prompt ? static_cast<std::size_t>(count) * static_cast<std::size_t>(c.heads * count) : 0);
+      if (method.reads_attention && !prompt) {
+        cached.clear();
+        const auto held = evictor.positions(sequence);
+        if (!held) return held.status();
+        for (const position p : *held) cached.push_back(to_int(p));
+        cached.push_back(first);
+        rows = attention_row(c, layer, first, cached);
+      }
+      const auto slots = static_cast<std::int64_t>(prompt ? count : std::ssize(cached));
       EPIKV_RETURN_IF_ERROR(evictor.observe(
           layer, {.hidden_in = {in.hidden_in.data(), {count, c.hidden}},
                   .hidden_out = {in.hidden_out.data(), {count, c.hidden}},
                   .keys = {in.keys.data(), {count, c.heads, c.head_dim}},
                   .values = {in.values.data(), {count, c.heads, c.head_dim}},
-                  .queries = {in.queries.data(), {count, c.query_heads, c.head_dim}}}));
+                  .queries = {in.queries.data(), {count, c.query_heads, c.head_dim}},
+                  .attention = {rows.data(), {count, c.heads, slots}}}));
     }
     return {};
   };
@@ -112,8 +169,10 @@ epikv::status run_case(const replay_case& c, const method_preset& method, Make&&
     EPIKV_RETURN_IF_ERROR(forward(c.prefill + t, 1));
     const auto selected = evictor.select();
     if (!selected) return selected.status();
-    EPIKV_RETURN_IF_ERROR(numbers(method.score_part, of_slots));
-    out.newest_score_per_step.push_back(static_cast<double>(of_slots.back()));
+    if (method.final_scores_field.empty()) {
+      EPIKV_RETURN_IF_ERROR(numbers(method.score_part, of_slots));
+      out.newest_score_per_step.push_back(static_cast<double>(of_slots.back()));
+    }
 
     std::vector<std::int32_t>& evicted = out.evicted_per_step.emplace_back();
     for (const sequence_selection& part : *selected) {
@@ -132,6 +191,10 @@ epikv::status run_case(const replay_case& c, const method_preset& method, Make&&
     }
     EPIKV_RETURN_IF_ERROR(evictor.commit(*selected));
     out.length_after_step.push_back(*evictor.length(sequence));
+  }
+  if (!method.final_scores_field.empty()) {
+    EPIKV_RETURN_IF_ERROR(numbers(method.score_part, of_slots));
+    out.final_scores.assign(of_slots.begin(), of_slots.end());
   }
   const auto kept = evictor.positions(sequence);
   if (!kept) return kept.status();

@@ -38,6 +38,12 @@ struct replay_case {
   double query_weight = 1.0;
   std::int32_t query_layer = -1;
   std::int32_t query_window = 8;
+  std::int32_t sinks = 4;
+  std::int32_t chunk_size = 128;
+  std::int32_t obs_window = 8;
+  std::int32_t kernel_size = 7;
+  std::int32_t buffer_size = 128;
+  double mix_lambda = 0.1;
 };
 
 /// Reads fields of a JSON object with checks instead of exceptions; keeps the first complaint.
@@ -152,6 +158,12 @@ inline std::string parse_case(const std::string& text, replay_case& c) {
   read.number("query_weight", c.query_weight);
   read.integer("query_layer", c.query_layer, 0, 62);
   read.integer("query_window", c.query_window, 1, many);
+  read.integer("num_sink", c.sinks, 0, many);
+  read.integer("chunk_size", c.chunk_size, 1, many);
+  read.integer("obs_window", c.obs_window, 1, many);
+  read.integer("kernel_size", c.kernel_size, 1, many);
+  read.integer("buffer_size", c.buffer_size, 0, many);
+  read.number("mix_lambda", c.mix_lambda);
   // They become part of a text of settings.
   constexpr const char* letters = "abcdefghijklmnopqrstuvwxyz_";
   if (c.value_stat.find_first_not_of(letters) != std::string::npos) {

@@ -25,7 +25,7 @@ class any_policy {
   template <class P>
     requires(PolicyOn<P, B> && !std::is_same_v<P, any_policy>)
   any_policy(const P& policy) noexcept  // NOLINT(google-explicit-constructor)
-      : evicts{policy.evicts}, verbs_{&verbs_of<P>} {
+      : evicts{policy.evicts}, budgeted{detail::is_budgeted(policy)}, verbs_{&verbs_of<P>} {
     static_assert(std::is_trivially_copyable_v<P> && sizeof(P) <= max_bytes &&
                       alignof(P) <= alignof(std::max_align_t),
                   "a policy held by any_policy is a trivially copyable bundle of parameters");
@@ -43,12 +43,17 @@ class any_policy {
 
   /// False for a policy that never evicts.
   bool evicts = false;
+  /// False for a policy that decides itself how much stays.
+  bool budgeted = true;
 
   [[nodiscard]] std::tuple<any_score<B>, any_score<B>, any_score<B>> auxiliary() const noexcept {
     return {auxiliary_[0], auxiliary_[1], auxiliary_[2]};
   }
   [[nodiscard]] epikv::status check(const cache_shape& shape) const noexcept {
     return verbs_ == nullptr ? epikv::status{} : verbs_->check(held_.data(), shape);
+  }
+  [[nodiscard]] bool due(std::int32_t tokens_at_last, std::int32_t tokens) const noexcept {
+    return verbs_ != nullptr && verbs_->due(held_.data(), tokens_at_last, tokens);
   }
   void select(B& backend, const selection_row& row) const noexcept {
     if (verbs_ != nullptr) verbs_->select(held_.data(), backend, row);
@@ -57,6 +62,7 @@ class any_policy {
  private:
   struct verbs {
     epikv::status (*check)(const void*, const cache_shape&) noexcept;
+    bool (*due)(const void*, std::int32_t, std::int32_t) noexcept;
     void (*select)(const void*, B&, const selection_row&) noexcept;
   };
 
@@ -65,6 +71,10 @@ class any_policy {
       .check = [](const void* p, const cache_shape& shape) noexcept -> epikv::status {
         return static_cast<const P*>(p)->check(shape);
       },
+      .due =
+          [](const void* p, std::int32_t tokens_at_last, std::int32_t tokens) noexcept {
+            return detail::acts(*static_cast<const P*>(p), tokens_at_last, tokens);
+          },
       .select =
           [](const void* p, B& backend, const selection_row& row) noexcept {
             static_cast<const P*>(p)->select(backend, row);

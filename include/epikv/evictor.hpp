@@ -187,6 +187,8 @@ class evictor {
   [[nodiscard]] status observe_wanted(std::int32_t layer, const layer_signals& given) noexcept;
   [[nodiscard]] result<std::int64_t> check_signals(std::int32_t layer,
                                                    const layer_signals& given) const noexcept;
+  [[nodiscard]] status check_attention(std::int32_t layer,
+                                       const layer_signals& given) const noexcept;
   [[nodiscard]] status reserve(record& r, const state_sizes& sizes) noexcept;
   [[nodiscard]] status reserve_scratch(std::int32_t capacity) noexcept;
   // Positions protected from the first on: the prompt's or the sinks'.
@@ -256,7 +258,7 @@ class evictor {
   // Scratch of one keep-set's selection, for up to scratch_length_ slots.
   std::int32_t scratch_length_ = 0;
   detail::buffer<verdict, B> verdicts_;
-  detail::buffer<float, B> numbers_;  // one row per score, and one for resolved scores
+  detail::buffer<float, B> numbers_;  // a row per score, one of resolved scores, one spare
   detail::buffer<std::byte, B> scratch_;
   detail::buffer<slot, B> spare_;
 

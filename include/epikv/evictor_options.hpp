@@ -26,6 +26,7 @@ struct evictor_options {
   std::int32_t budget = 1024;  ///< K: tokens a keep-set may hold after an eviction
   std::int32_t tau = 128;      ///< decode tokens between evictions; the peak is K + tau
   cadence when = cadence::elapsed;
+  std::int32_t buffer = 0;     ///< acts when this many tokens over the budget; the peak is K + that
   bool protect_prompt = true;  ///< prompt tokens are never evicted
   std::int32_t sinks = 0;      ///< the first positions, never evicted
   std::int32_t recent = -1;    ///< the last positions, never evicted; -1: min(128, K / 4)
@@ -43,6 +44,7 @@ struct evictor_options {
     };
     EPIKV_RETURN_IF_ERROR(at_least("budget", budget, 0));
     EPIKV_RETURN_IF_ERROR(at_least("tau", tau, 1));
+    EPIKV_RETURN_IF_ERROR(at_least("buffer", buffer, 0));
     EPIKV_RETURN_IF_ERROR(at_least("sinks", sinks, 0));
     EPIKV_RETURN_IF_ERROR(at_least("recent", recent, -1));
     return at_least("step_tokens", step_tokens, 1);

@@ -8,108 +8,9 @@
 #include <string_view>
 
 #include "epikv/any_evictor.hpp"
-#include "epikv/any_policy.hpp"
-#include "epikv/any_score.hpp"
-#include "epikv/detail/preset_options.hpp"
-#include "epikv/policies/keep_all.hpp"
-#include "epikv/policies/segmented.hpp"
-#include "epikv/policies/top_k.hpp"
-#include "epikv/scores/none.hpp"
+#include "epikv/detail/preset_parts.hpp"
 
 namespace epikv::inline v0 {
-
-/// A preset by name, with the line that describes it and the options it understands.
-struct preset_info {
-  std::string_view name;
-  std::string_view summary;
-  std::string_view options;  ///< names, separated by ", "
-};
-
-namespace detail {
-
-// Which score and policy a preset is made of.
-enum class preset_kind : std::uint8_t {
-  query,
-  segments,
-  flat,
-  key_variance,
-  value_variance,
-  newest,
-  drawn,
-  everything,
-};
-
-// A preset: what it is made of, the topics of the settings it understands, its own defaults.
-struct preset_entry {
-  preset_info info;
-  preset_kind kind;
-  unsigned topics;
-  void (*set_defaults)(preset_settings&) noexcept;
-};
-
-template <unsigned Topics>
-constexpr preset_entry make_preset(std::string_view name, std::string_view summary,
-                                   preset_kind kind,
-                                   void (*set_defaults)(preset_settings&) noexcept) noexcept {
-  return {{name, summary, known_options<Topics>()}, kind, Topics, set_defaults};
-}
-
-inline constexpr unsigned topics_statistic = topic_common | topic_keep_sets | topic_window;
-inline constexpr unsigned topics_flat = topics_statistic | topic_epiphany | topic_reserve;
-inline constexpr unsigned topics_seg = topics_flat | topic_segments;
-// One layer's relevance serves one keep-set, so there is no choice of keep-sets.
-inline constexpr unsigned topics_q = (topics_seg | topic_query) & ~unsigned{topic_keep_sets};
-
-inline void act_every_token(preset_settings& s) noexcept { s.evictor.tau = 1; }
-
-inline constexpr std::array preset_table{
-    make_preset<topics_q>(
-        "epikv-q", "EpiKV-Seg with fill, ranked by the last queries' relevance: the default",
-        preset_kind::query, [](preset_settings& s) noexcept { s.tiers.fill = true; }),
-    make_preset<topics_seg>("epikv-seg", "epiphany score under segment tiers by key variance",
-                            preset_kind::segments, [](preset_settings&) noexcept {}),
-    make_preset<topics_flat>("epikv-flat", "epiphany score, flat top-k", preset_kind::flat,
-                             act_every_token),
-    make_preset<topics_statistic>("key-variance", "rolling mean of the keys' variance, flat top-k",
-                                  preset_kind::key_variance, act_every_token),
-    make_preset<topics_statistic>("value-variance",
-                                  "rolling mean of the values' variance, flat top-k",
-                                  preset_kind::value_variance, act_every_token),
-    make_preset<topic_common | topic_keep_sets>(
-        "streaming", "StreamingLLM: four sinks and the newest tokens", preset_kind::newest,
-        [](preset_settings& s) noexcept {
-          s.evictor.tau = 1;
-          s.evictor.sinks = 4;
-          s.evictor.protect_prompt = false;
-        }),
-    make_preset<topic_common | topic_seed | topic_keep_sets>(
-        "random", "seeded uniform draws, one keep-set per sequence", preset_kind::drawn,
-        [](preset_settings&) noexcept {}),
-    make_preset<topic_common | topic_seed>(
-        "random-head", "seeded uniform draws, one keep-set per layer and KV head",
-        preset_kind::drawn,
-        [](preset_settings& s) noexcept { s.evictor.keep_sets = granularity::kv_head; }),
-    make_preset<topic_common>("none", "nothing is evicted", preset_kind::everything,
-                              [](preset_settings&) noexcept {}),
-};
-
-// The names of all presets, separated by ", ", as text that lives for ever.
-inline constexpr auto preset_name_text = [] {
-  constexpr std::size_t size = [] {
-    std::size_t total = 0;
-    for (const preset_entry& each : preset_table) total += each.info.name.size() + 2;
-    return total;
-  }();
-  std::array<char, size> text{};
-  std::size_t at = 0;
-  for (const preset_entry& each : preset_table) {
-    if (at > 0) text[at++] = ',', text[at++] = ' ';
-    for (const char c : each.info.name) text[at++] = c;
-  }
-  return text;
-}();
-
-}  // namespace detail
 
 /// The presets of make_evictor(), the default first.
 inline constexpr auto presets = [] {
@@ -158,25 +59,8 @@ template <Backend B>
   detail::preset_settings s;
   preset->set_defaults(s);
   EPIKV_RETURN_IF_ERROR(detail::apply_options(options, preset->topics, preset->info.options, s));
-  s.scored.base.window = s.window;
-
-  const auto build = [&](const any_score<B>& score, const any_policy<B>& policy) noexcept {
-    return make_evictor(shape, score, policy, std::move(backend), s.evictor);
-  };
-  const segmented tiered{.tiers = s.tiers, .reserve = s.reserve};
-  switch (preset->kind) {
-    case detail::preset_kind::query: return build(s.scored, tiered);
-    case detail::preset_kind::segments: return build(s.scored.base, tiered);
-    case detail::preset_kind::flat: return build(s.scored.base, top_k{s.reserve});
-    case detail::preset_kind::key_variance:
-      return build(key_statistic{.window = s.window}, top_k{});
-    case detail::preset_kind::value_variance:
-      return build(value_statistic{.window = s.window}, top_k{});
-    case detail::preset_kind::newest: return build(no_score{}, top_k{});
-    case detail::preset_kind::drawn: return build(random_score{.seed = s.seed}, top_k{});
-    case detail::preset_kind::everything: break;
-  }
-  return build(no_score{}, keep_all{});
+  const detail::preset_parts<B> parts = detail::parts_of<B>(preset->kind, s);
+  return make_evictor(shape, parts.score, parts.policy, std::move(backend), s.evictor);
 }
 
 }  // namespace epikv::inline v0

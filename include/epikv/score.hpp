@@ -20,13 +20,20 @@ struct sequence_progress {
   std::int32_t prompt_length = 0;   ///< positions below it are the prompt
 };
 
+/// What a new token's cells hold when its step begins.
+enum class cell_start : std::uint8_t {
+  anything,
+  zero,
+  unscored,  ///< the mark of a token without a number
+};
+
 /// What a score stores per cached token in one of its columns.
 struct column_form {
   std::int32_t width = 0;  ///< floats per token
   /// Each keep-set has numbers of its own. Otherwise the score writes those of group 0, which reach
   /// the other groups when the step ends.
   bool per_group = false;
-  bool zeroed = false;  ///< a new token's cells hold 0 when its step begins; otherwise anything
+  cell_start start = cell_start::anything;
 };
 
 /// The columns a score stores per cached token, as one group's slots see them: column c is [slots,
@@ -132,6 +139,7 @@ struct evaluation {
   std::int32_t length = 0;              ///< cached slots of the group
   const position* positions = nullptr;  ///< [length], ascending
   std::int32_t prompt_slots = 0;        ///< slots [0, prompt_slots) hold prompt tokens
+  std::int32_t recent_begin = 0;        ///< slots from here on are the recent window
   std::uint32_t round = 0;              ///< evictions committed for this sequence so far
   token_columns columns{};              ///< as the group sees them
   float* out = nullptr;                 ///< [length] for numbers made now

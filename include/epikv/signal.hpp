@@ -67,8 +67,9 @@ struct layer_signals {
   tensor_view keys{};        ///< [rows, kv_heads, head_dim], post-RoPE
   tensor_view values{};      ///< [rows, kv_heads, head_dim]
   tensor_view queries{};     ///< [rows, query_heads, head_dim], post-RoPE
-  tensor_view
-      attention{};    ///< [rows, query_heads, slots], post-softmax; slots of the row's sequence
+  /// [rows, query_heads, slots], post-softmax: slots of the keep-set of the head's layer and KV
+  /// head, then the step's tokens of the sequence, as many as the row's token may see or more.
+  tensor_view attention{};
   tensor_view lse{};  ///< [rows, query_heads], natural logarithm
   /// Token of each row, counted over the step's batch in order; -1 for a row to ignore. Empty when
   /// row i is token i. Lets a host give fewer rows than tokens, or rows in another order.

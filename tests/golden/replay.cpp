@@ -27,7 +27,8 @@ using golden_test::text_of;
 using json = nlohmann::json;
 
 // The cases that must replay; the rest of the folder waits for its methods.
-const std::set<std::string> built{"band_adaptive",
+const std::set<std::string> built{"attention_hs_sum",
+                                  "band_adaptive",
                                   "epikv_flat_value_reserve",
                                   "epikv_flat_w64",
                                   "epikv_flat_w8",
@@ -39,9 +40,16 @@ const std::set<std::string> built{"band_adaptive",
                                   "epikv_seg_fill",
                                   "epikv_seg_tau16",
                                   "epikv_seg_value_reserve",
+                                  "h2o_sink4",
+                                  "h2o_tight",
                                   "hs_variance_w16",
                                   "kv_key_w64",
-                                  "kv_val_w8"};
+                                  "kv_val_w8",
+                                  "lag_kv_c16",
+                                  "lag_kv_c24_gqa",
+                                  "lag_kv_key_c16",
+                                  "longflow",
+                                  "r_kv_b16"};
 
 struct process_result {
   int exit_status = -1;
@@ -77,11 +85,18 @@ void check_against(const json& got, const json& golden) {
                             "final_kept_logical_positions"}) {
     CHECK_MESSAGE(got.at(field) == golden.at(field), field);
   }
-  check_numbers(got.at("newest_token_score_per_step"), golden.at("newest_token_score_per_step"),
-                1.0);
-  const char* const relevance = "relevance_of_decode_slots_at_last_eviction";
-  REQUIRE(got.contains(relevance) == golden.contains(relevance));
-  if (golden.contains(relevance)) check_numbers(got.at(relevance), golden.at(relevance), 0.0);
+  // Differences of z cross zero; the others are positive, and compared to 1e-5 of themselves.
+  const std::pair<const char*, double> numbers[] = {
+      {"newest_token_score_per_step", 1.0},
+      {"relevance_of_decode_slots_at_last_eviction", 0.0},
+      {"final_scores_per_cached_slot", 0.0},
+      {"final_cumulative_attention_per_cached_slot", 0.0}};
+  for (const auto& [field, scale] : numbers) {
+    if (!golden.contains(field)) continue;
+    CAPTURE(std::string{field});
+    REQUIRE(got.contains(field));
+    check_numbers(got.at(field), golden.at(field), scale);
+  }
 }
 
 }  // namespace
@@ -105,8 +120,12 @@ TEST_CASE("every case of a built method selects exactly what is expected") {
 
     json got{{"evicted_logical_positions_per_step", found.evicted_per_step},
              {"cache_length_after_step", found.length_after_step},
-             {"final_kept_logical_positions", found.final_kept},
-             {"newest_token_score_per_step", found.newest_score_per_step}};
+             {"final_kept_logical_positions", found.final_kept}};
+    if (method.final_scores_field.empty()) {
+      got["newest_token_score_per_step"] = found.newest_score_per_step;
+    } else {
+      got[method.final_scores_field] = found.final_scores;
+    }
     if (method.reports_relevance) {
       got["relevance_of_decode_slots_at_last_eviction"] = found.last_relevance;
     }
@@ -137,14 +156,15 @@ TEST_CASE("epikv-replay prints the same and refuses methods that are not built w
 }
 
 TEST_CASE("epikv-replay needs the configuration alone") {
-  for (const char* name : {"epikv_q_add", "band_adaptive", "kv_val_w8"}) {
+  for (const char* name : {"epikv_q_add", "band_adaptive", "kv_val_w8", "h2o_tight", "r_kv_b16"}) {
     CAPTURE(name);
     const json golden =
         json::parse(text_of(golden_folder / (std::string{name} + ".json")), nullptr, false);
     json configuration = golden;
     for (const char* field : {"evicted_logical_positions_per_step", "cache_length_after_step",
                               "final_kept_logical_positions", "newest_token_score_per_step",
-                              "relevance_of_decode_slots_at_last_eviction", "name"}) {
+                              "relevance_of_decode_slots_at_last_eviction",
+                              "final_cumulative_attention_per_cached_slot", "name"}) {
       configuration.erase(field);
     }
     const auto file = std::filesystem::temp_directory_path() /

@@ -151,8 +151,10 @@ std::vector<float> run(const scene& s, std::vector<float> keys, const std::vecto
   cpu_backend::run(relevance_job{.queries = rows,
                                  .query_positions = s.query_positions,
                                  .keys = keys.data(),
+                                 .stride = static_cast<std::int64_t>(s.key_floats()),
                                  .positions = positions.data(),
                                  .length = length,
+                                 .limit = length,
                                  .query_heads = s.query_heads,
                                  .kv_heads = s.kv_heads,
                                  .head_dim = s.head_dim,
@@ -500,7 +502,7 @@ TEST_CASE("a blend standardises each number over its decode slots") {
     std::vector<float> out(length, 99.0F);
     cpu_backend::run(blend_job{.a = both ? a.data() : nullptr,
                                .b = b.data(),
-                               .weight = weight,
+                               .weight_b = weight,
                                .first = static_cast<std::int32_t>(first),
                                .length = static_cast<std::int32_t>(length),
                                .out = out.data()});

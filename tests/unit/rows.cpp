@@ -141,12 +141,17 @@ long double exact_statistic(row_statistic kind, const std::vector<double>& x) {
     case row_statistic::range:
       return *std::max_element(x.begin(), x.end()) - *std::min_element(x.begin(), x.end());
     case row_statistic::norm: return exact_norm(x);
+    case row_statistic::l1: {
+      long double sum = 0.0L;
+      for (const double v : x) sum += std::fabs(v);
+      return sum;
+    }
   }
   return 0.0L;
 }
 
 constexpr row_statistic all_statistics[] = {row_statistic::variance, row_statistic::range,
-                                            row_statistic::norm};
+                                            row_statistic::norm, row_statistic::l1};
 
 double relative_error(double got, long double expected) {
   if (expected == 0.0L) return std::abs(got);
@@ -394,7 +399,11 @@ TEST_CASE("jobs add to the sum that is there: over layers, and over the heads of
         double sum = 1000.0;
         long double expected = 1000.0L;
         for (int layer = 0; layer < 2; ++layer) {
-          cpu_backend::run(statistic_job{&view, row, kind, &sum});
+          cpu_backend::run(statistic_job{.view = &view,
+                                         .row = row,
+                                         .heads = static_cast<std::int32_t>(view.extent(1)),
+                                         .statistic = kind,
+                                         .sum = &sum});
           for (std::int64_t head = 0; head < heads; ++head) {
             expected += exact_statistic(kind, values[static_cast<std::size_t>(head * rows + row)]);
           }

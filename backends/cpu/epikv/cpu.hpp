@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "epikv/cpu/attention.hpp"
 #include "epikv/cpu/compact.hpp"
+#include "epikv/cpu/keys.hpp"
+#include "epikv/cpu/numbers.hpp"
 #include "epikv/cpu/relevance.hpp"
 #include "epikv/cpu/rolling.hpp"
 #include "epikv/cpu/rows.hpp"
@@ -44,9 +47,9 @@ class cpu_backend {
   static void run(const store_job& job) noexcept { cpu::load(job.row, 0, job.width, job.out); }
   static void run(const statistic_job& job) noexcept {
     const auto width = static_cast<std::int32_t>(job.view->extent(2));
-    for (std::int64_t head = 0; head < job.view->extent(1); ++head) {
+    for (std::int32_t h = 0; h < job.heads; ++h) {
       *job.sum += static_cast<double>(
-          cpu::statistic(job.statistic, row_of(*job.view, job.row, head), width));
+          cpu::statistic(job.statistic, row_of(*job.view, job.row, job.first_head + h), width));
     }
   }
   static void run(const rolling_job& job) noexcept { cpu::rolling_score(job); }
@@ -56,7 +59,19 @@ class cpu_backend {
   static void run(const unscored_job& job) noexcept {
     std::fill_n(job.out, job.count, detail::unscored());
   }
+  static void run(const accumulate_job& job) noexcept { cpu::accumulate(job); }
+  static void run(const cell_sum_job& job) noexcept { cpu::sum_cells(job); }
+  static void run(const softmax_job& job) noexcept { cpu::softmax(job); }
+  static void run(const pool_job& job) noexcept { cpu::pool(job); }
+  static void run(const product_job& job) noexcept { cpu::product(job); }
+  static void run(const replace_unscored_job& job) noexcept { cpu::replace_unscored(job); }
+  static void run(const attention_job& job) noexcept { cpu::take_attention(job); }
+  static void run(const age_job& job) noexcept { cpu::divide_by_age(job); }
+  static void run(const stamp_job& job) noexcept { cpu::stamp(job); }
   static void run(const relevance_job& job) noexcept { cpu::query_relevance(job); }
+  static void run(const key_difference_job& job) noexcept { cpu::key_difference(job); }
+  static void run(const redundancy_job& job) noexcept { cpu::redundancy(job); }
+  static void run(const lag_job& job) noexcept { cpu::lag_deviation(job); }
   static void run(const blend_job& job) noexcept { cpu::blend(job); }
   static void run(const draw_job& job) noexcept {
     for (std::int32_t s = 0; s < job.length; ++s) {
@@ -64,8 +79,14 @@ class cpu_backend {
                                         to_int(job.positions[s]));
     }
   }
+  static void run(const gumbel_job& job) noexcept {
+    for (std::int32_t s = 0; s < job.length; ++s) {
+      job.out[s] = detail::gumbel_key(job.scores[s], job.beta, job.draws[s]);
+    }
+  }
   static void run(const resolve_job& job) noexcept { cpu::resolve(job); }
   static void run(const keep_best_job& job) noexcept { cpu::keep_best(job); }
+  static void run(const chunk_job& job) noexcept { cpu::keep_chunks(job); }
   static void run(const tiered_job& job) noexcept { cpu::tiered(job); }
   static void run(const exchange_job& job) noexcept { cpu::exchange(job); }
   static void run(const split_job& job) noexcept { cpu::split(job); }

@@ -75,6 +75,36 @@ EPIKV_HOST_DEVICE inline float exp_nonpositive(float x) noexcept {
   return p * std::bit_cast<float>(static_cast<std::uint32_t>(static_cast<int>(n) + 127) << 23);
 }
 
+/// ln(x) of a normal x > 0 in double, within 1e-12 of 1 + |ln x|: exponent and the series of
+/// atanh((m - 1) / (m + 1)) for a mantissa m in [1/sqrt(2), sqrt(2)). -Inf for 0, NaN below.
+EPIKV_HOST_DEVICE inline double log_positive(double x) noexcept {
+  if (!(x > 0.0)) return x == 0.0 ? -1.0 / 0x0p0 : x - x;
+  if (x - x != 0.0) return x;
+  const auto bits = std::bit_cast<std::uint64_t>(x);
+  auto exponent = static_cast<int>(bits >> 52) - 1023;
+  double m = std::bit_cast<double>((bits & 0x000fffffffffffffULL) | 0x3ff0000000000000ULL);
+  if (m > 1.4142135623730951) {
+    m *= 0.5;
+    ++exponent;
+  }
+  const double f = (m - 1.0) / (m + 1.0);
+  const double square = f * f;
+  double p = 1.0 / 15.0;
+  for (int n = 13; n >= 1; n -= 2) p = std::fma(p, square, 1.0 / n);
+  return std::fma(static_cast<double>(exponent), 0.6931471805599453, 2.0 * f * p);
+}
+
+/// The key by which the top k are a sample without replacement in proportion to score^beta:
+/// beta * ln(score + 1e-9) + Gumbel noise -ln(-ln u) of a draw u in [0, 1), which is moved to the
+/// middle of its interval of 2^-24. A negative score counts as 0. NaN and the unscored mark stay.
+EPIKV_HOST_DEVICE inline float gumbel_key(float score, double beta, float draw) noexcept {
+  if (score != score) return score;
+  const double weight = score > 0.0F ? static_cast<double>(score) : 0.0;
+  const double u = static_cast<double>(draw) + 0x1p-25;
+  const double key = std::fma(beta, log_positive(weight + 1e-9), -log_positive(-log_positive(u)));
+  return canonical(static_cast<float>(key));
+}
+
 /// Mean of the `count` values of a ring in time order; `next` is where the next value will go.
 EPIKV_HOST_DEVICE inline double ring_mean(const double* ring, std::int32_t window,
                                           std::int32_t count, std::int32_t next) noexcept {

@@ -9,7 +9,10 @@ namespace epikv::inline v0 {
 
 template <class S, class P, class B>
 bool evictor<S, P, B>::due(const record& r) const noexcept {
-  if (!policy_.evicts || r.decoded() == 0 || r.slots.longest() <= r.budget) return false;
+  if (!policy_.evicts) return false;
+  if (!detail::is_budgeted(policy_)) return detail::acts(policy_, r.tokens_at_eviction, r.tokens);
+  const std::int64_t full = std::int64_t{r.budget} + std::max(1, options_.buffer);
+  if (r.decoded() == 0 || r.slots.longest() < full) return false;
   if (options_.when == cadence::elapsed) {
     return r.decoded() - r.decoded_at_eviction >= options_.tau;
   }
@@ -59,7 +62,7 @@ void evictor<S, P, B>::decide_group(record& r, std::int32_t g) noexcept {
   const std::int32_t length = r.slots.length(g);
   verdict* const verdicts = verdicts_.data();
   const std::int32_t protected_count = r.write_protection(options_, g, verdicts);
-  if (length <= r.budget) {
+  if (detail::is_budgeted(policy_) && length <= r.budget) {
     std::fill_n(verdicts, length, verdict::keep);
   } else {
     std::array<const float*, set::size> numbers{};
@@ -80,10 +83,12 @@ void evictor<S, P, B>::decide_group(record& r, std::int32_t g) noexcept {
                             .positions = r.slots.positions(g),
                             .scores = resolved,
                             .auxiliary = std::span<const float* const>{numbers}.subspan(1),
+                            .tokens = r.tokens,
                             .prompt_slots = r.slot_of(g, r.prompt_length),
                             .recent_begin = r.slot_of(g, std::int64_t{r.tokens} - r.recent),
                             .room = std::max(0, r.budget - protected_count),
                             .verdicts = verdicts,
+                            .spare = resolved + static_cast<std::size_t>(scratch_length_),
                             .scratch = scratch_.data()};
     policy_.select(backend_, row);
   }
@@ -102,7 +107,9 @@ void evictor<S, P, B>::decide_group(record& r, std::int32_t g) noexcept {
                       std::span<const slot>{list, static_cast<std::size_t>(kept)},
                       std::span<const slot>{list + kept, static_cast<std::size_t>(length - kept)},
                       r.slots.positions(g)};
-  r.pending_over_budget = std::max(r.pending_over_budget, kept - r.budget);
+  if (detail::is_budgeted(policy_)) {
+    r.pending_over_budget = std::max(r.pending_over_budget, kept - r.budget);
+  }
 }
 
 template <class S, class P, class B>
@@ -142,6 +149,7 @@ void evictor<S, P, B>::commit_record(record& r) noexcept {
   }
   r.selected_epoch = 0;
   r.decoded_at_eviction = r.decoded();
+  r.tokens_at_eviction = r.tokens;
   r.over_budget = r.pending_over_budget;
   ++r.evictions;
   r.evicted += evicted;

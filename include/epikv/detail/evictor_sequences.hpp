@@ -91,8 +91,9 @@ status evictor<S, P, B>::add(sequence_id sequence, const sequence_options& wante
   r.recent = recent_window(options_, budget);
 
   const std::int32_t held = std::max(budget, r.prompt_length + options_.sinks + r.recent);
-  const std::int32_t capacity = policy_.evicts ? held + options_.tau + options_.step_tokens
-                                               : r.prompt_length + options_.step_tokens;
+  const std::int32_t capacity =
+      policy_.evicts ? held + std::max(options_.tau, options_.buffer) + options_.step_tokens
+                     : r.prompt_length + options_.step_tokens;
   EPIKV_RETURN_IF_ERROR(r.slots.create(backend_, shape_.groups(), forms_.data(), capacity));
   const auto longest_step = [&](const record& each) noexcept {
     return std::max(each.prompt_length, options_.step_tokens);
@@ -134,7 +135,7 @@ status evictor<S, P, B>::reserve_scratch(std::int32_t capacity) noexcept {
   if (capacity <= scratch_length_) return {};
   const auto slots = static_cast<std::size_t>(capacity);
   EPIKV_RETURN_IF_ERROR(verdicts_.grow(backend_, slots, "scratch"));
-  EPIKV_RETURN_IF_ERROR(numbers_.grow(backend_, slots * (set::size + 1), "scratch"));
+  EPIKV_RETURN_IF_ERROR(numbers_.grow(backend_, slots * (set::size + 2), "scratch"));
   EPIKV_RETURN_IF_ERROR(scratch_.grow(backend_, backend_.scratch_bytes(capacity), "scratch"));
   EPIKV_RETURN_IF_ERROR(spare_.grow(backend_, slots, "scratch"));
   scratch_length_ = capacity;

@@ -99,6 +99,28 @@ result<std::int64_t> evictor<S, P, B>::check_signals(std::int32_t layer,
   return rows;
 }
 
+// Attention rows have an entry for every slot that their token may see: those cached before the
+// step, in the keep-set of each head, and the step's own up to the token.
+template <class S, class P, class B>
+status evictor<S, P, B>::check_attention(std::int32_t layer,
+                                         const layer_signals& given) const noexcept {
+  std::int32_t needed = 0;
+  for (std::size_t b = 0; b < batch_size_; ++b) {
+    const batch_entry& part = batch_[b];
+    if (part.sequence == nullptr) continue;
+    const std::span<const std::int32_t> rows = step_.rows(part.first, part.count);
+    std::int32_t shown = part.count;
+    while (shown > 0 && rows[static_cast<std::size_t>(shown - 1)] < 0) --shown;
+    if (shown == 0) continue;
+    for (std::int32_t head = 0; head < shape_.kv_heads; ++head) {
+      needed = std::max(needed, part.sequence->slots.length(shape_.group_of(layer, head)) + shown);
+    }
+  }
+  if (given.attention.extent(2) >= needed) return {};
+  return {errc::wrong_shape, "attention", detail::shape_text(given.attention),
+          detail::short_text{"rows over the ", needed, " slots that the newest token sees"}};
+}
+
 template <class S, class P, class B>
 status evictor<S, P, B>::observe_wanted(std::int32_t layer, const layer_signals& given) noexcept {
   EPIKV_RETURN_IF_ERROR(health_);
@@ -112,6 +134,10 @@ status evictor<S, P, B>::observe_wanted(std::int32_t layer, const layer_signals&
   const result<std::int64_t> rows = check_signals(layer, given);
   if (!rows) return rows.status();
   EPIKV_RETURN_IF_ERROR(step_.map_rows(layer, *rows, given.row_to_token));
+  if (wants_[static_cast<std::size_t>(layer)].contains(signal_id::attention)) {
+    EPIKV_RETURN_IF_ERROR(check_attention(layer, given));
+  }
+  step_.accept(layer);
 
   detail::for_each_index<set::size>([&](auto i) noexcept {
     using score_type = std::tuple_element_t<i, typename set::scores>;

@@ -8,11 +8,20 @@
 
 #include "epikv/evictor_options.hpp"
 #include "epikv/options.hpp"
+#include "epikv/policies/mix.hpp"
+#include "epikv/policies/partitioned.hpp"
+#include "epikv/policies/sampled.hpp"
 #include "epikv/policies/segmented.hpp"
 #include "epikv/policies/top_k.hpp"
+#include "epikv/scores/attention_mass.hpp"
+#include "epikv/scores/attention_window.hpp"
 #include "epikv/scores/blend.hpp"
 #include "epikv/scores/channel_statistic.hpp"
+#include "epikv/scores/key_redundancy.hpp"
+#include "epikv/scores/lag_normalised.hpp"
+#include "epikv/scores/lag_relative.hpp"
 #include "epikv/scores/random.hpp"
+#include "epikv/scores/window_attention.hpp"
 
 // Every setting that a preset can be given by name: one table, from which the checks and the texts
 // of errors and documentation follow.
@@ -27,6 +36,15 @@ struct preset_settings {
   segment_tiers tiers{};
   value_reserve reserve{};
   std::uint64_t seed = 0;
+  attention_mass mass{};
+  window_attention attended{};  // by the last queries
+  key_redundancy redundancy{};
+  double importance_share = 0.1;  // R-KV's lambda
+  lag_normalised lag_slots{};
+  lag_relative lag{};
+  double lag_ratio = 0.25;
+  double mix_share = 0.5;
+  double beta = 1.0;
 };
 
 // What a setting concerns; a preset understands some of these.
@@ -39,6 +57,13 @@ enum option_topic : unsigned {
   topic_reserve = 32U,
   topic_segments = 64U,
   topic_query = 128U,
+  topic_mass = 256U,
+  topic_attended = 512U,
+  topic_redundancy = 1024U,
+  topic_lag_slots = 2048U,
+  topic_lag = 4096U,
+  topic_mix = 8192U,
+  topic_sample = 16384U,
 };
 
 struct option_entry {
@@ -93,6 +118,9 @@ inline constexpr std::array option_table{
         [](settings& s, const option& o) noexcept { return set_int(o, s.evictor.budget); }},
     option_entry{"tau", topic_common, "decode tokens between evictions, 1 or more",
                  [](settings& s, const option& o) noexcept { return set_int(o, s.evictor.tau); }},
+    option_entry{
+        "buffer", topic_common, "tokens over the budget at which it acts, 0 or more",
+        [](settings& s, const option& o) noexcept { return set_int(o, s.evictor.buffer); }},
     option_entry{"cadence", topic_common, "elapsed or aligned",
                  [](settings& s, const option& o) noexcept {
                    return set_word<cadence, 2>(
@@ -166,12 +194,13 @@ inline constexpr std::array option_table{
     option_entry{
         "value_reserve", topic_reserve, "tokens kept for their values, 0 or more",
         [](settings& s, const option& o) noexcept { return set_int(o, s.reserve.tokens); }},
-    option_entry{"value_stat", topic_reserve, "range, variance or norm",
+    option_entry{"value_stat", topic_reserve, "range, variance, norm or l1",
                  [](settings& s, const option& o) noexcept {
-                   return set_word<row_statistic, 3>(o, s.reserve.statistic,
+                   return set_word<row_statistic, 4>(o, s.reserve.statistic,
                                                      {{{"range", row_statistic::range},
                                                        {"variance", row_statistic::variance},
-                                                       {"norm", row_statistic::norm}}});
+                                                       {"norm", row_statistic::norm},
+                                                       {"l1", row_statistic::l1}}});
                  }},
     option_entry{"segment", topic_segments, "slots per segment, 1 or more",
                  [](settings& s, const option& o) noexcept { return set_int(o, s.tiers.segment); }},
@@ -198,6 +227,75 @@ inline constexpr std::array option_table{
                  }},
     option_entry{"query_weight", topic_query, "a finite number",
                  [](settings& s, const option& o) noexcept { return o.read(s.scored.weight); }},
+    option_entry{"attended_by", topic_mass, "every_query or decode_queries",
+                 [](settings& s, const option& o) noexcept {
+                   return set_word<attended_by, 2>(
+                       o, s.mass.queries,
+                       {{{"every_query", attended_by::every_query},
+                         {"decode_queries", attended_by::decode_queries}}});
+                 }},
+    option_entry{"per_query", topic_mass,
+                 "true or false: divided by the queries that saw the token",
+                 [](settings& s, const option& o) noexcept { return o.read(s.mass.per_query); }},
+    option_entry{"heads", topic_mass, "mean, sum or max over the query heads",
+                 [](settings& s, const option& o) noexcept {
+                   return set_word<head_reduction, 3>(o, s.mass.heads,
+                                                      {{{"mean", head_reduction::mean},
+                                                        {"sum", head_reduction::sum},
+                                                        {"max", head_reduction::max}}});
+                 }},
+    option_entry{
+        "query_window", topic_attended, "last tokens whose queries are read, 1 to 64",
+        [](settings& s, const option& o) noexcept { return set_int(o, s.attended.window); }},
+    option_entry{
+        "kernel", topic_attended, "slots pooled, odd, 1 to 65",
+        [](settings& s, const option& o) noexcept { return set_int(o, s.attended.kernel); }},
+    option_entry{"pool", topic_attended, "none, average or max",
+                 [](settings& s, const option& o) noexcept {
+                   return set_word<pool_kind, 3>(o, s.attended.pool,
+                                                 {{{"none", pool_kind::none},
+                                                   {"average", pool_kind::average},
+                                                   {"max", pool_kind::max}}});
+                 }},
+    option_entry{"group_queries", topic_attended,
+                 "mean, sum or max_logits over the query heads of a KV head",
+                 [](settings& s, const option& o) noexcept {
+                   return set_word<query_reduction, 3>(
+                       o, s.attended.reduction,
+                       {{{"mean", query_reduction::mean},
+                         {"sum", query_reduction::sum},
+                         {"max_logits", query_reduction::max_logits}}});
+                 }},
+    option_entry{"lambda", topic_redundancy, "the share of importance, 0 to 1",
+                 [](settings& s, const option& o) noexcept {
+                   return o.read(s.importance_share) && s.importance_share >= 0.0 &&
+                          s.importance_share <= 1.0;
+                 }},
+    option_entry{"redundancy", topic_redundancy, "exact or linear",
+                 [](settings& s, const option& o) noexcept {
+                   return set_word<redundancy_form, 2>(
+                       o, s.redundancy.form,
+                       {{{"exact", redundancy_form::exact}, {"linear", redundancy_form::linear}}});
+                 }},
+    option_entry{
+        "threshold", topic_redundancy, "the cosine from which keys are near, a finite number",
+        [](settings& s, const option& o) noexcept { return o.read(s.redundancy.threshold); }},
+    option_entry{
+        "chunk", topic_lag_slots, "slots per chunk, 1 or more",
+        [](settings& s, const option& o) noexcept { return set_int(o, s.lag_slots.chunk); }},
+    option_entry{
+        "with_values", topic_lag_slots, "true or false",
+        [](settings& s, const option& o) noexcept { return o.read(s.lag_slots.with_values); }},
+    option_entry{"lag", topic_lag, "tokens per chunk, 1 or more",
+                 [](settings& s, const option& o) noexcept { return set_int(o, s.lag.lag); }},
+    option_entry{"ratio", topic_lag, "the share of a chunk that stays, 0 to 1",
+                 [](settings& s, const option& o) noexcept { return o.read(s.lag_ratio); }},
+    option_entry{"value_weight", topic_lag, "a finite number",
+                 [](settings& s, const option& o) noexcept { return o.read(s.lag.value_weight); }},
+    option_entry{"share", topic_mix, "the share of the room that goes to the best scores, 0 to 1",
+                 [](settings& s, const option& o) noexcept { return o.read(s.mix_share); }},
+    option_entry{"beta", topic_sample, "a finite number: drawn in proportion to score^beta",
+                 [](settings& s, const option& o) noexcept { return o.read(s.beta); }},
     option_entry{
         "track_epiphany", topic_query, "true or false",
         [](settings& s, const option& o) noexcept { return o.read(s.scored.track_epiphany); }},

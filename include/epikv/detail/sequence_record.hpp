@@ -61,6 +61,7 @@ struct sequence_record {
   std::int32_t step_tokens = 0;          // new tokens of the open step
   std::int32_t decoded_at_eviction = 0;  // decode tokens seen at the last committed eviction
   std::int32_t decoded_before_step = 0;  // decode tokens before the steps since the last select()
+  std::int32_t tokens_at_eviction = 0;   // tokens seen at the last committed eviction
   bool asked = false;                    // a select() has looked at the latest step
   std::uint64_t batch_mark = 0;          // the last begin_step() call that named the sequence
   bool in_step = false;                  // part of the open step
@@ -89,6 +90,7 @@ struct sequence_record {
     step_tokens = 0;
     decoded_at_eviction = 0;
     decoded_before_step = 0;
+    tokens_at_eviction = 0;
     asked = false;
     selected_epoch = 0;
     slots.clear();

@@ -65,13 +65,18 @@ class slot_table {
   // Gives back what reserve() made.
   void discard() noexcept { wider_ = {}; }
 
-  // `count` tokens are about to arrive: zeroes the cells that ask for it. Needs the room.
+  // `count` tokens are about to arrive: their cells start as their column says. Needs the room.
   void expect(B& backend, std::int32_t count) noexcept {
     for (std::size_t c = 0; c < Columns; ++c) {
-      if (!forms_[c].zeroed || width(c) == 0) continue;
+      if (forms_[c].start == cell_start::anything || width(c) == 0) continue;
       for (std::int32_t g = 0; g < (forms_[c].per_group ? groups_ : 1); ++g) {
-        backend.clear(column(c, g) + std::int64_t{length(g)} * width(c),
-                      static_cast<std::size_t>(count) * row_bytes(c));
+        float* const cells = column(c, g) + std::int64_t{length(g)} * width(c);
+        const auto size = static_cast<std::size_t>(count) * static_cast<std::size_t>(width(c));
+        if (forms_[c].start == cell_start::unscored) {
+          backend.run(unscored_job{cells, size});
+        } else {
+          backend.clear(cells, size * sizeof(float));
+        }
       }
     }
   }

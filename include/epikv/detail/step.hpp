@@ -34,7 +34,7 @@ class step {
   [[nodiscard]] std::int32_t tokens() const noexcept { return tokens_; }
 
   // Checks the row count, the row map and the layer order of one observe() call and finds the row
-  // of every token. Changes nothing that a later call can see unless it succeeds.
+  // of every token. Changes nothing that a later call can see: accept() does.
   [[nodiscard]] status map_rows(std::int32_t layer, std::int64_t rows,
                                 std::span<const std::int32_t> row_to_token) noexcept {
     if (row_to_token.empty()) {
@@ -67,11 +67,14 @@ class step {
                 "over the calls of a layer, ascending tokens of each sequence"};
       }
     }
+    return {};
+  }
+  // The call that map_rows() checked is taken: its tokens have shown this layer.
+  void accept(std::int32_t layer) noexcept {
     for (std::int32_t t = 0; t < tokens_; ++t) {
       const auto i = static_cast<std::size_t>(t);
       if (row_of_token_[i] >= 0) last_layer_[i] = layer;
     }
-    return {};
   }
 
   // Rows of the tokens [first, first + count) of the step, -1 for those not shown.

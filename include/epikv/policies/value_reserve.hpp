@@ -13,9 +13,10 @@ namespace epikv::inline v0 {
 struct value_reserve {
   std::int32_t tokens = 0;  ///< 0: no reserve, values are not read
   row_statistic statistic = row_statistic::range;
+  bool each_keep_set = false;  ///< of the keep-set's own layers and heads
 
   [[nodiscard]] value_statistic score() const noexcept {
-    return {.statistic = statistic, .enabled = tokens > 0};
+    return {.statistic = statistic, .enabled = tokens > 0, .each_keep_set = each_keep_set};
   }
   [[nodiscard]] status check() const noexcept {
     if (tokens >= 0) return {};

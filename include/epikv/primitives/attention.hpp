@@ -20,8 +20,8 @@ enum class head_reduction : std::uint8_t {
 
 /// Takes one query's attention row into cells that lie `stride` floats apart: cell[s] = r(s), or
 /// with `add` cell[s] + r(s), for s in [0, count), where r(s) is `weight` times the reduction of
-/// row `row` of a [rows, heads, slots] view over `heads` heads from `first_head`, ascending, in f32.
-/// O(heads * count).
+/// row `row` of a [rows, heads, slots] view over `heads` heads from `first_head`, ascending, in
+/// f32. O(heads * count).
 struct attention_job {
   const tensor_view* view = nullptr;
   std::int64_t row = 0;
@@ -35,8 +35,8 @@ struct attention_job {
   std::int64_t stride = 1;
 };
 
-/// Divides x[s] by the number of queries from position `first_query` to `end` - 1 that could see the
-/// slot, itself included: end - max(position, first_query); at least 1.
+/// Divides x[s] by the number of queries from position `first_query` to `end` - 1 that could see
+/// the slot, itself included: end - max(position, first_query); at least 1.
 struct age_job {
   const position* positions = nullptr;
   std::int32_t length = 0;

@@ -20,9 +20,9 @@ enum class query_reduction : std::uint8_t {
 };
 
 /// Relevance of every slot to the last queries of one layer: softmax(q.k / sqrt(head_dim)) over the
-/// slots of [0, limit) whose position is not after the query's, mean over queries (oldest first) and
-/// KV heads, the query heads of a KV head reduced by `reduction`; query head h reads KV head h /
-/// (query_heads / kv_heads). out = weight * that, or with `add` out + that. A slot whose key is
+/// slots of [0, limit) whose position is not after the query's, mean over queries (oldest first)
+/// and KV heads, the query heads of a KV head reduced by `reduction`; query head h reads KV head h
+/// / (query_heads / kv_heads). out = weight * that, or with `add` out + that. A slot whose key is
 /// marked unscored is invisible and gets the mark, as do slots from `limit` on; without queries all
 /// do. Source: q.K of arXiv 2606.26472; SnapKV 2404.14469; R-KV 2505.24133. O(queries * heads *
 /// length * head_dim).
@@ -61,7 +61,8 @@ enum class redundancy_form : std::uint8_t {
   /// Mean over the other keys i of cos(i, s), where each key i leaves out its newest neighbour
   /// nearer than the threshold (the oldest slot if it has none): R-KV as its authors run it.
   exact,
-  linear,  ///< (unit key . sum of all unit keys - 1) / length: the same without neighbours, O(length)
+  linear,  ///< (unit key . sum of all unit keys - 1) / length: the same without neighbours,
+           ///< O(length)
 };
 
 /// out[s] (+)= weight * softmax over all slots of how alike a key is to the others. Unit keys are
@@ -80,8 +81,8 @@ struct redundancy_job {
   std::byte* scratch = nullptr;
 };
 
-/// out[i] (+)= weight * sample deviation over the channels of row i after each channel was scaled by
-/// its least and largest number over the reference rows: (x - min) / (max - min + epsilon). A
+/// out[i] (+)= weight * sample deviation over the channels of row i after each channel was scaled
+/// by its least and largest number over the reference rows: (x - min) / (max - min + epsilon). A
 /// channel that does not vary there is only centred. Without a reference: of the row as it is.
 /// Unscored rows are left out of the reference and get the mark. Source: LagKV 2504.04704.
 struct lag_job {

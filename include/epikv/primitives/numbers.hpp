@@ -18,11 +18,12 @@ struct accumulate_job {
   float* out = nullptr;
 };
 
-/// out[s] = the sum of cells[s * width, (s + 1) * width), ascending in double, over `divisor`. A slot
-/// whose first cell is unscored gets the mark.
+/// out[s] = the sum of `width` cells from cells[s * stride] on, ascending in double, over
+/// `divisor`. A slot whose first cell is unscored gets the mark.
 struct cell_sum_job {
   const float* cells = nullptr;
-  std::int32_t width = 0;
+  std::int64_t stride = 1;
+  std::int32_t width = 1;
   std::int32_t length = 0;
   double divisor = 1.0;
   float* out = nullptr;
@@ -77,6 +78,13 @@ struct blend_job {
   std::int32_t first = 0;
   std::int32_t length = 0;
   float* out = nullptr;
+};
+
+/// x[s] = number where it is unscored.
+struct replace_unscored_job {
+  float* x = nullptr;
+  std::int32_t length = 0;
+  float number = 0.0F;
 };
 
 /// out[s] = a[s] * b[s]; unscored where either is.

@@ -109,7 +109,7 @@ struct epiphany_with_relevance {
     query.evaluate(backend, shape, s.query, queried);
     backend.run(blend_job{.a = mode == query_mode::add ? asked.columns.at(0, 0) : nullptr,
                           .b = asked.out,
-                          .weight = static_cast<float>(mode == query_mode::add ? weight : 1.0),
+                          .weight_b = mode == query_mode::add ? weight : 1.0,
                           .first = asked.prompt_slots,
                           .length = asked.length,
                           .out = asked.out});

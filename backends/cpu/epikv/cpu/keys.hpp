@@ -45,7 +45,8 @@ inline std::int32_t sum_directions(const float* keys, std::int64_t stride, std::
 /// key . anchor in double, channels ascending.
 inline double dot_anchor(const float* key, const double* anchor, std::int32_t width) noexcept {
   double sum = 0.0;
-  for (std::int32_t c = 0; c < width; ++c) sum = std::fma(anchor[c], static_cast<double>(key[c]), sum);
+  for (std::int32_t c = 0; c < width; ++c)
+    sum = std::fma(anchor[c], static_cast<double>(key[c]), sum);
   return sum;
 }
 
@@ -63,8 +64,7 @@ inline void key_difference(const key_difference_job& job) noexcept {
     const double size = static_cast<double>(norm(float_row(key), job.head_dim)) * anchor_size;
     // A NaN is not 0 and stays a NaN.
     const double cosine = size == 0.0 ? 0.0 : dot_anchor(key, job.anchor, job.head_dim) / size;
-    put(job.out[s], -job.weight, static_cast<float>(cosine), job.add,
-        !detail::is_unscored(key[0]));
+    put(job.out[s], -job.weight, static_cast<float>(cosine), job.add, !detail::is_unscored(key[0]));
   }
 }
 
@@ -109,8 +109,8 @@ inline void redundancy(const redundancy_job& job) noexcept {
   }
   for (std::int32_t s = 0; s < job.length; ++s) {
     const bool known = !detail::is_unscored(job.keys[s * job.stride]);
-    alike[s] = known ? detail::canonical(static_cast<float>(sums[s] / job.length))
-                     : detail::unscored();
+    alike[s] =
+        known ? detail::canonical(static_cast<float>(sums[s] / job.length)) : detail::unscored();
   }
   softmax(alike, job.length, 1.0F);
   for (std::int32_t s = 0; s < job.length; ++s) {
@@ -154,8 +154,8 @@ inline void lag_deviation(const lag_job& job) noexcept {
         float& sum = sums[c % detail::lanes];
         sum = std::fma(centred, centred, sum);
       }
-      deviation = std::sqrt(detail::fold_lanes(sums.data(), job.width) /
-                            static_cast<float>(job.width - 1));
+      deviation =
+          std::sqrt(detail::fold_lanes(sums.data(), job.width) / static_cast<float>(job.width - 1));
     }
     put(job.out[i], job.weight, deviation, job.add, !detail::is_unscored(row[0]));
   }

@@ -25,7 +25,7 @@ inline void accumulate(const accumulate_job& job) noexcept {
 
 inline void sum_cells(const cell_sum_job& job) noexcept {
   for (std::int32_t s = 0; s < job.length; ++s) {
-    const float* const cells = job.cells + std::int64_t{s} * job.width;
+    const float* const cells = job.cells + s * job.stride;
     if (detail::is_unscored(cells[0])) {
       job.out[s] = detail::unscored();
       continue;
@@ -158,6 +158,12 @@ inline void blend(const blend_job& job) noexcept {
     const double a = job.a != nullptr ? job.weight_a * scaled(of_a, job.a[s]) : 0.0;
     job.out[s] =
         detail::canonical(static_cast<float>(std::fma(job.weight_b, scaled(of_b, job.b[s]), a)));
+  }
+}
+
+inline void replace_unscored(const replace_unscored_job& job) noexcept {
+  for (std::int32_t s = 0; s < job.length; ++s) {
+    if (detail::is_unscored(job.x[s])) job.x[s] = job.number;
   }
 }
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <span>
 
-#include "epikv/cpu/rows.hpp"
+#include "epikv/cpu/numbers.hpp"
 #include "epikv/detail/canonical.hpp"
-#include "epikv/primitives.hpp"
+#include "epikv/primitives/keys.hpp"
 
 namespace epikv::inline v0::cpu {
 
@@ -26,103 +26,53 @@ inline float dot(const float* q, const float* k, std::int32_t width) noexcept {
   return detail::fold_lanes(sums, used);
 }
 
-/// Adds softmax(dots * scale) over the slots whose dot is marked visible to `out`.
-inline void add_softmax(std::span<float> dots, float scale, float* out) noexcept {
-  float highest = detail::unscored();
-  for (const float x : dots) {
-    if (detail::is_unscored(x)) continue;
-    // A NaN dot makes the whole row NaN, as it would in any softmax.
-    if (detail::is_unscored(highest) || x > highest || x != x) highest = x;
-    if (highest != highest) break;
-  }
-  if (detail::is_unscored(highest)) return;
-  block sums = block::Zero();
-  for (std::size_t s = 0; s < dots.size(); ++s) {
-    if (detail::is_unscored(dots[s])) continue;
-    const float centred = dots[s] - highest;
-    dots[s] = detail::canonical(detail::exp_nonpositive(scale * centred));
-    sums[static_cast<Eigen::Index>(s) % detail::lanes] += dots[s];
-  }
-  const float total = detail::fold_lanes(sums.data());
-  for (std::size_t s = 0; s < dots.size(); ++s) {
-    if (!detail::is_unscored(dots[s])) out[s] += dots[s] / total;
+/// Logits of one query head against the keys of one KV head: into `dots`, or with `larger` where
+/// they exceed what is there. Slots the query cannot see are marked.
+inline void query_dots(const relevance_job& job, std::size_t query, std::int32_t head,
+                       std::int32_t kv_head, bool larger, float* dots) noexcept {
+  const float* const q = job.queries[query] + std::int64_t{head} * job.head_dim;
+  for (std::int32_t s = 0; s < job.length; ++s) {
+    const float* const key = job.keys + s * job.stride;
+    const bool visible = s < job.limit && to_int(job.positions[s]) <= job.query_positions[query] &&
+                         !detail::is_unscored(key[0]);
+    if (!visible) {
+      dots[s] = detail::unscored();
+      continue;
+    }
+    const float logit =
+        detail::canonical(dot(q, key + std::int64_t{kv_head} * job.head_dim, job.head_dim));
+    const bool stays = larger && (dots[s] >= logit || dots[s] != dots[s]);
+    if (!stays) dots[s] = logit;
   }
 }
 
 inline void query_relevance(const relevance_job& job) noexcept {
   auto* const dots = reinterpret_cast<float*>(job.scratch);
-  const std::int64_t key_floats = std::int64_t{job.kv_heads} * job.head_dim;
+  float* const total = dots + job.length;
   const std::int32_t group = job.query_heads / job.kv_heads;
+  const bool together = job.reduction == query_reduction::max_logits;
   const float scale = 1.0F / std::sqrt(static_cast<float>(job.head_dim));
-  std::fill_n(job.out, job.length, 0.0F);
+  std::fill_n(total, job.length, 0.0F);
   for (std::size_t q = 0; q < job.queries.size(); ++q) {
     for (std::int32_t head = 0; head < job.query_heads; ++head) {
-      const float* const query = job.queries[q] + std::int64_t{head} * job.head_dim;
-      const std::int64_t key_offset = std::int64_t{head / group} * job.head_dim;
+      query_dots(job, q, head, head / group, together && head % group != 0, dots);
+      if (together && head % group != group - 1) continue;
+      if (!softmax(dots, job.length, scale)) continue;
       for (std::int32_t s = 0; s < job.length; ++s) {
-        const float* const key = job.keys + s * key_floats;
-        const bool visible =
-            to_int(job.positions[s]) <= job.query_positions[q] && !detail::is_unscored(key[0]);
-        dots[s] = visible ? detail::canonical(dot(query, key + key_offset, job.head_dim))
-                          : detail::unscored();
+        if (!detail::is_unscored(dots[s])) total[s] += dots[s];
       }
-      add_softmax({dots, static_cast<std::size_t>(job.length)}, scale, job.out);
     }
   }
-  const auto rows = static_cast<float>(job.queries.size()) * static_cast<float>(job.query_heads);
+  const std::int32_t heads =
+      job.reduction == query_reduction::mean ? job.query_heads : job.kv_heads;
+  const auto rows = static_cast<float>(job.queries.size()) * static_cast<float>(heads);
   for (std::int32_t s = 0; s < job.length; ++s) {
-    const bool known = !job.queries.empty() && !detail::is_unscored(job.keys[s * key_floats]);
-    job.out[s] = known ? detail::canonical(job.out[s] / rows) : detail::unscored();
-  }
-}
-
-/// Mean and sample deviation of the finite numbers of x[first, length), by canonical reductions in
-/// double.
-struct moments {
-  double mean = 0.0;
-  double deviation = 0.0;
-  std::int32_t count = 0;
-};
-
-inline moments moments_of(const float* x, std::int32_t first, std::int32_t length) noexcept {
-  double sums[detail::lanes] = {};
-  moments m;
-  for (std::int32_t s = first; s < length; ++s) {
-    if (!detail::is_finite(x[s])) continue;
-    sums[(s - first) % detail::lanes] += x[s];
-    ++m.count;
-  }
-  if (m.count < 2) return m;
-  m.mean = detail::fold_lanes(sums) / m.count;
-  std::fill_n(sums, detail::lanes, 0.0);
-  for (std::int32_t s = first; s < length; ++s) {
-    if (!detail::is_finite(x[s])) continue;
-    const double centred = x[s] - m.mean;
-    double& sum = sums[(s - first) % detail::lanes];
-    sum = std::fma(centred, centred, sum);
-  }
-  m.deviation = std::sqrt(detail::fold_lanes(sums) / (m.count - 1));
-  return m;
-}
-
-inline double standardised(const moments& m, float x) noexcept {
-  if (m.count < 2 && detail::is_finite(x)) return 0.0;
-  return (x - m.mean) / (m.deviation + 1e-6);
-}
-
-inline void blend(const blend_job& job) noexcept {
-  const moments of_a = job.a != nullptr ? moments_of(job.a, job.first, job.length) : moments{};
-  const moments of_b = moments_of(job.b, job.first, job.length);
-  for (std::int32_t s = 0; s < job.length; ++s) {
-    const bool missing = s < job.first || detail::is_unscored(job.b[s]) ||
-                         (job.a != nullptr && detail::is_unscored(job.a[s]));
-    if (missing) {
-      job.out[s] = detail::unscored();
-      continue;
-    }
-    const double a = job.a != nullptr ? standardised(of_a, job.a[s]) : 0.0;
-    job.out[s] = detail::canonical(static_cast<float>(
-        std::fma(static_cast<double>(job.weight), standardised(of_b, job.b[s]), a)));
+    const bool known = !job.queries.empty() && s < job.limit &&
+                       !detail::is_unscored(job.keys[s * job.stride]) &&
+                       !(job.add && detail::is_unscored(job.out[s]));
+    const float share = total[s] / rows;
+    const float number = job.add ? std::fma(job.weight, share, job.out[s]) : job.weight * share;
+    job.out[s] = known ? detail::canonical(number) : detail::unscored();
   }
 }
 

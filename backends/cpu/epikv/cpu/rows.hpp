@@ -112,6 +112,8 @@ inline float statistic(row_statistic kind, const row_ref& row, std::int32_t widt
     case row_statistic::variance: return sample_variance(row, width);
     case row_statistic::range: return value_range(row, width);
     case row_statistic::norm: return norm(row, width);
+    case row_statistic::l1:
+      return reduce(row, width, [](float sum, float x) noexcept { return sum + std::fabs(x); });
   }
   return 0.0F;
 }

@@ -65,6 +65,44 @@ inline void keep_best(const keep_best_job& job) noexcept {
                  job.count - static_cast<std::int32_t>(kept), verdict::evict, verdict::keep, false);
 }
 
+inline void keep_chunks(const chunk_job& job) noexcept {
+  const selection_row& row = *job.row;
+  const auto chunk_of = [&](std::int32_t s) noexcept {
+    return (job.unit == chunk_unit::slots ? s : to_int(row.positions[s])) / job.size;
+  };
+  // One key per chunk with candidates: its mean, then its first slot.
+  auto* const keys = reinterpret_cast<std::uint64_t*>(row.scratch);
+  std::size_t chunks = 0;
+  for (std::int32_t s = 0; s < row.length;) {
+    float sums[detail::lanes] = {};
+    std::int32_t count = 0;
+    const std::int32_t begin = s;
+    for (; s < row.length && chunk_of(s) == chunk_of(begin); ++s) {
+      if (row.verdicts[s] != verdict::evict) continue;
+      sums[count % detail::lanes] += row.scores[s];
+      ++count;
+    }
+    if (count == 0) continue;
+    const float mean = detail::fold_lanes(sums) / static_cast<float>(count);
+    keys[chunks++] = detail::selection_key(mean, begin);
+  }
+  std::sort(keys, keys + chunks, std::greater<>{});
+  std::int32_t room = row.room;
+  for (std::size_t i = 0; i < chunks && room > 0; ++i) {
+    const auto begin = static_cast<std::int32_t>(static_cast<std::uint32_t>(keys[i]));
+    std::int32_t end = begin;
+    std::int32_t count = 0;
+    for (; end < row.length && chunk_of(end) == chunk_of(begin); ++end) {
+      count += row.verdicts[end] == verdict::evict ? 1 : 0;
+    }
+    if (count > room) continue;
+    for (std::int32_t t = begin; t < end; ++t) {
+      if (row.verdicts[t] == verdict::evict) row.verdicts[t] = verdict::keep;
+    }
+    room -= count;
+  }
+}
+
 inline void resolve(const resolve_job& job) noexcept {
   auto* const keys = reinterpret_cast<std::uint64_t*>(job.scratch);
   std::size_t scored = 0;
