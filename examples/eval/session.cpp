@@ -68,6 +68,7 @@ expected<generated> session::generate(const arm& each, std::int32_t budget, cons
 
   mini::kv_cache cache{model_->model.shape, kept + 1};
   watched_host host{*evictor, sequence_, watch};
+  engine_.show_probabilities(mini::wants_attention(*evictor));
   const auto begin = std::chrono::steady_clock::now();
   const bool all_kept = kept == asked.prompt.size() || each.is_full();
   const std::size_t chunk =
@@ -100,6 +101,7 @@ expected<run_cost> session::force(
   mini::kv_cache cache{model_->model.shape, prompt.size() + 1};
   const selection_watcher nobody;
   watched_host host{*evictor, sequence_, nobody};
+  engine_.show_probabilities(mini::wants_attention(*evictor));
   const auto observer = [&host](std::size_t layer, const mini::layer_tap& tap) {
     host.observe(layer, tap);
   };

@@ -35,6 +35,7 @@ expected<std::span<const float>> evicting_batch::step(std::span<const part> part
     first += each.tokens.size();
   }
 
+  model_->show_probabilities(wants_attention(*evictor_));
   epikv::status outcome = evictor_->begin_step(announced_);
   if (!outcome) return fail(outcome.message());
   const auto observe = [&](std::size_t layer, const layer_tap& tap) {

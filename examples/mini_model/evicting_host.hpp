@@ -29,11 +29,24 @@ inline epikv::layer_signals signals_of(const layer_tap& tap,
   const auto view = [](std::span<const float> data, std::initializer_list<std::int64_t> extents) {
     return epikv::tensor_view{data.data(), extents};
   };
-  return {.hidden_in = view(tap.hidden_in, {rows, shape.hidden}),
-          .hidden_out = view(tap.hidden_out, {rows, shape.hidden}),
-          .keys = view(tap.keys, {rows, shape.kv_heads, shape.head_dim}),
-          .values = view(tap.values, {rows, shape.kv_heads, shape.head_dim}),
-          .queries = view(tap.queries, {rows, shape.query_heads, shape.head_dim})};
+  epikv::layer_signals out{.hidden_in = view(tap.hidden_in, {rows, shape.hidden}),
+                           .hidden_out = view(tap.hidden_out, {rows, shape.hidden}),
+                           .keys = view(tap.keys, {rows, shape.kv_heads, shape.head_dim}),
+                           .values = view(tap.values, {rows, shape.kv_heads, shape.head_dim}),
+                           .queries = view(tap.queries, {rows, shape.query_heads, shape.head_dim})};
+  if (!tap.probabilities.empty()) {
+    out.attention =
+        view(tap.probabilities, {rows, shape.query_heads, static_cast<std::int64_t>(tap.slots)});
+  }
+  return out;
+}
+
+/// Must the decoder show attention probabilities to serve this evictor?
+inline bool wants_attention(const epikv::any_evictor& evictor) noexcept {
+  for (std::int32_t layer = 0; layer < evictor.shape().layers; ++layer) {
+    if (evictor.wants(layer).contains(epikv::signal_id::attention)) return true;
+  }
+  return false;
 }
 
 /// The cache's K or V, which begin at `data`, as opaque rows.

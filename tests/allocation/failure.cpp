@@ -210,8 +210,7 @@ TEST_CASE("the typed evictor keeps a failed construction as its health") {
 
 TEST_CASE("add() survives the failure of any allocation") {
   for (const allocation::setting& each : allocation::settings) {
-    check_every_failure(
-        each, [](auto& ev) noexcept { return ev.add(epikv::sequence_id{2}, 500); });
+    check_every_failure(each, [](auto& ev) noexcept { return ev.add(epikv::sequence_id{2}, 500); });
   }
 }
 

@@ -16,8 +16,8 @@
 #include "epikv/cpu.hpp"
 #include "unit/driver.hpp"
 
-using counting::calls_of;
 using allocation::shape;
+using counting::calls_of;
 using epikv::step_sequence;
 using epikv_test::feed;
 using epikv_test::run_step;
@@ -106,7 +106,7 @@ class fleet {
 };
 
 template <class Evictor>
-void check_steady(Evictor& ev, bool evicts) {
+void check_steady(Evictor& ev, bool evicts, bool grows = false) {
   for (const std::int32_t chunk : {prompt_tokens, 8, 1}) {
     CAPTURE(chunk);
     {
@@ -116,7 +116,10 @@ void check_steady(Evictor& ev, bool evicts) {
       CHECK(prompt.requests == 0);
       const outcome decoding = run.decode(300, 9);
       CHECK(decoding.ok);
-      if (evicts) {
+      if (grows && evicts) {
+        CHECK(decoding.requests < 60);
+        CHECK(decoding.evictions > 0);
+      } else if (evicts) {
         CHECK(decoding.requests == 0);
         CHECK(decoding.evictions > 60);
       } else {
@@ -146,7 +149,7 @@ TEST_CASE("prompts and decoding allocate nothing after add()") {
     CAPTURE(each.options);
     auto ev = epikv::make_evictor(each.preset, shape, allocation::text(each));
     REQUIRE_MESSAGE(ev.ok(), ev.status().message());
-    check_steady(*ev, allocation::evicts(each));
+    check_steady(*ev, allocation::evicts(each), allocation::grows(each));
   }
 }
 
@@ -160,8 +163,8 @@ TEST_CASE("the typed evictor allocates as little as the one by name") {
                       epikv::cpu_backend{}, options};
   REQUIRE(flat.check().ok());
   check_steady(flat, true);
-  epikv::evictor tiered{shape, epikv::random_score{3}, epikv::segmented{}, epikv::cpu_backend{},
-                        options};
+  epikv::evictor tiered{shape, epikv::random_score{.seed = 3}, epikv::segmented{},
+                        epikv::cpu_backend{}, options};
   REQUIRE(tiered.check().ok());
   check_steady(tiered, true);
 }
@@ -217,7 +220,7 @@ TEST_CASE("starting over, protection and questions allocate nothing") {
     CHECK(ok);
     const outcome again = run.decode(60, 5);
     CHECK(again.ok);
-    CHECK(again.requests == 0);
+    CHECK((again.requests == 0 || allocation::grows(each)));
     CHECK(again.evictions > 0);
   }
 }
@@ -245,38 +248,34 @@ TEST_CASE("a rejected call allocates nothing") {
       CHECK(epikv::to_string(got) == epikv::to_string(code));
     };
     const auto code_of = [](const auto& of) {
-      if constexpr (requires { of.status(); }) return of.ok() ? errc::ok : of.status().code();
-      else return of.code();
+      if constexpr (requires { of.status(); })
+        return of.ok() ? errc::ok : of.status().code();
+      else
+        return of.code();
     };
 
     rejects(errc::wrong_order, "select", [&] { return code_of(ev.select()); });
     rejects(errc::duplicate_sequence, "add", [&] { return code_of(ev.add(a, 10)); });
     rejects(errc::invalid_argument, "prompt", [&] { return code_of(ev.add(absent, -1)); });
-    rejects(errc::invalid_argument, "budget", [&] {
-      return code_of(ev.add(absent, {.prompt_length = 1, .budget = -2}));
-    });
-    rejects(errc::over_budget, "room", [&] {
-      return code_of(ev.add(absent, {.prompt_length = 40, .budget = 4}));
-    });
+    rejects(errc::invalid_argument, "budget",
+            [&] { return code_of(ev.add(absent, {.prompt_length = 1, .budget = -2})); });
+    rejects(errc::over_budget, "room",
+            [&] { return code_of(ev.add(absent, {.prompt_length = 40, .budget = 4})); });
     rejects(errc::unknown_sequence, "remove", [&] { return code_of(ev.remove(absent)); });
     rejects(errc::unknown_sequence, "reset", [&] { return code_of(ev.reset(absent)); });
-    rejects(errc::over_budget, "protect", [&] {
-      return code_of(ev.protect(a, {epikv::position{0}, epikv::position{1000}}));
-    });
-    rejects(errc::invalid_argument, "range", [&] {
-      return code_of(ev.protect(a, {epikv::position{5}, epikv::position{5}}));
-    });
+    rejects(errc::over_budget, "protect",
+            [&] { return code_of(ev.protect(a, {epikv::position{0}, epikv::position{1000}})); });
+    rejects(errc::invalid_argument, "range",
+            [&] { return code_of(ev.protect(a, {epikv::position{5}, epikv::position{5}})); });
     // A first part that is in order and too large for the storage does not allocate either.
     rejects(errc::unknown_sequence, "batch", [&] {
       return code_of(ev.begin_step({step_sequence{a, 5000}, step_sequence{absent, 1}}));
     });
-    rejects(errc::duplicate_sequence, "batch", [&] {
-      return code_of(ev.begin_step({step_sequence{a, 5000}, step_sequence{a, 1}}));
-    });
+    rejects(errc::duplicate_sequence, "batch",
+            [&] { return code_of(ev.begin_step({step_sequence{a, 5000}, step_sequence{a, 1}})); });
     rejects(errc::invalid_argument, "tokens", [&] { return code_of(ev.begin_step(a, -1)); });
-    rejects(errc::invalid_argument, "tokens", [&] {
-      return code_of(ev.begin_step(a, epikv::evictor_options::max_tokens + 1));
-    });
+    rejects(errc::invalid_argument, "tokens",
+            [&] { return code_of(ev.begin_step(a, epikv::evictor_options::max_tokens + 1)); });
     rejects(errc::invalid_argument, "layer",
             [&] { return code_of(ev.observe(shape.layers, source.rows(1))); });
     for (std::int32_t layer = 0; layer < shape.layers; ++layer) {
@@ -299,9 +298,8 @@ TEST_CASE("a rejected call allocates nothing") {
     REQUIRE(ev.select().ok());
     rejects(errc::stale_selection, "commit", [&] { return code_of(ev.commit(*first)); });
     rejects(errc::unknown_sequence, "length", [&] { return code_of(ev.length(absent)); });
-    rejects(errc::invalid_argument, "group", [&] {
-      return code_of(ev.positions(a, allocation::groups(ev)));
-    });
+    rejects(errc::invalid_argument, "group",
+            [&] { return code_of(ev.positions(a, allocation::groups(ev))); });
     rejects(errc::invalid_argument, "part",
             [&] { return code_of(ev.scores(a, 0, "no such part", room)); });
     rejects(errc::unknown_sequence, "statistics", [&] { return code_of(ev.statistics(absent)); });

@@ -34,6 +34,22 @@ inline constexpr setting settings[] = {
     {"streaming", "protect_prompt=false"},
     {"random", "keep_sets=layer"},
     {"random-head", ""},
+    {"epikv-mix", "query_window=4"},
+    {"h2o", "per_query=true"},
+    {"h2o-global", ""},
+    {"tova", ""},
+    {"tova-rows", ""},
+    {"snapkv", "query_window=6 recent=8"},
+    {"keydiff", "keep_sets=sequence"},
+    {"knorm", "keep_sets=layer"},
+    {"r-kv", "buffer=4"},
+    {"r-kv-global", "buffer=4"},
+    {"lag-kv-global", "chunk=7"},
+    {"raas", ""},
+    {"longflow", "keep_sets=kv_head"},
+    {"vase", "value_reserve=3 query_window=5"},
+    {"attention-hidden", ""},
+    {"lag-kv", "lag=5 ratio=0.2"},
     {"none", ""},
 };
 
@@ -42,6 +58,10 @@ inline constexpr setting settings[] = {
 }
 
 [[nodiscard]] inline bool evicts(const setting& each) noexcept { return each.preset != "none"; }
+// lag-kv has no budget: its cache grows, if slower.
+[[nodiscard]] inline bool grows(const setting& each) noexcept {
+  return each.preset == "none" || each.preset == "lag-kv";
+}
 
 template <class Evictor>
 [[nodiscard]] std::int32_t groups(const Evictor& ev) noexcept {

@@ -35,7 +35,7 @@ struct setting {
 constexpr setting settings[] = {
     {"epikv-q", "", 0x9CBDD1CE42039098},
     {"epikv-q", "query_mode=add query_weight=0.7 query_window=5 window=7 value_reserve=3",
-     0x7F8A005534417D7D},
+     0x83EF18AEA9FE17E0},
     {"epikv-q", "track_epiphany=true change=block fill=false cadence=aligned", 0x340A50C2D219878A},
     {"epikv-seg", "value_reserve=3 value_stat=variance keep_sets=layer", 0xB9A90CF18D7C04A6},
     {"epikv-seg", "form=raw weight_a=0.3 weight_b=1.7 segment_order=low fill=true",

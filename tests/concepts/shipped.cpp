@@ -18,9 +18,16 @@ struct types {
   static constexpr int count = sizeof...(S);
 };
 
-using scores = types<epikv::no_score, epikv::random_score, epikv::epiphany, epikv::relevance,
-                     epikv::epiphany_with_relevance, epikv::key_statistic, epikv::value_statistic>;
-using policies = types<epikv::keep_all, epikv::top_k, epikv::segmented>;
+// Those that leave fused attention untouched, and those that need the attention of the queries.
+using fused_scores = types<epikv::no_score, epikv::random_score, epikv::epiphany, epikv::relevance,
+                           epikv::epiphany_with_relevance, epikv::key_statistic,
+                           epikv::value_statistic, epikv::window_attention, epikv::key_difference,
+                           epikv::key_redundancy, epikv::lag_normalised, epikv::lag_relative>;
+using attention_scores =
+    types<epikv::attention_mass, epikv::last_attention, epikv::attention_recency,
+          epikv::attention_window, epikv::combined<epikv::last_attention, epikv::value_statistic>>;
+using policies = types<epikv::keep_all, epikv::top_k, epikv::segmented, epikv::partitioned,
+                       epikv::mix, epikv::sampled, epikv::chunked>;
 using signals = types<epikv::signals::hidden_in, epikv::signals::hidden_out, epikv::signals::keys,
                       epikv::signals::values, epikv::signals::queries, epikv::signals::attention,
                       epikv::signals::lse>;
@@ -43,7 +50,7 @@ consteval bool all_scores(types<S...>) {
   return (epikv::Score<S> && ...) && (epikv::ScoreOn<S, cpu_backend> && ...) &&
          (epikv::ScoreOn<S, minimal_backend> && ...);
 }
-static_assert(all_scores(scores{}));
+static_assert(all_scores(fused_scores{}) && all_scores(attention_scores{}));
 
 template <class... P>
 consteval bool all_policies(types<P...>) {
@@ -59,12 +66,13 @@ static_assert(has_parts<epikv::epiphany_with_relevance>);
 static_assert(has_parts<epikv::epiphany>);
 static_assert(!has_parts<epikv::relevance>);
 
-// The promise of the README: no shipped score asks for the attention matrix.
+// The README's promise: which scores a fused attention kernel can serve follows from their types.
 template <class... S>
-consteval bool all_fused(types<S...>) {
-  return (epikv::works_with_fused_attention<S> && ...);
+consteval int fused(types<S...>) {
+  return (int{epikv::works_with_fused_attention<S>} + ... + 0);
 }
-static_assert(all_fused(scores{}));
+static_assert(fused(fused_scores{}) == fused_scores::count);
+static_assert(fused(attention_scores{}) == 0);
 static_assert(epikv::works_with_fused_attention<epikv_test::minimal_score>);
 static_assert(epikv::ScoreOn<epikv_test::score_of_attention, minimal_backend>);
 static_assert(!epikv::works_with_fused_attention<epikv_test::score_of_attention>);
@@ -98,4 +106,7 @@ void check_all_wants(types<S...>) {
 
 }  // namespace
 
-TEST_CASE("a shipped score wants only what its type declares") { check_all_wants(scores{}); }
+TEST_CASE("a shipped score wants only what its type declares") {
+  check_all_wants(fused_scores{});
+  check_all_wants(attention_scores{});
+}

@@ -45,7 +45,7 @@ const report::arm& arm_of(const std::vector<report::arm>& all, const std::string
 
 TEST_CASE("every preset generates within its budget, in a cache that has no room for more") {
   const auto arms =
-      eval::preset_arms("tau=16 recent=32 segment=32 tiers=16,8,2 protect_prompt=true");
+      eval::preset_arms("tau=16 buffer=0 recent=32 segment=32 tiers=16,8,2 protect_prompt=true");
   REQUIRE_MESSAGE(bool(arms), arms.error());
   REQUIRE(arms->size() == epikv::presets.size() - 1);
   const std::int64_t budget = 160;
@@ -55,6 +55,7 @@ TEST_CASE("every preset generates within its budget, in a cache that has no room
   REQUIRE(found.size() == arms->size());
   for (const report::arm& each : found) {
     CAPTURE(each.preset);
+    if (each.preset == "lag-kv") continue;  // has no budget
     CHECK(each.peak_tokens <= budget + 16);
     CHECK(each.peak_bytes <= row * (budget + 16));
     CHECK(each.generated > 100);

@@ -50,6 +50,7 @@ std::vector<float> stepped_logits(const eval::arm& each, std::span<const token> 
   const epikv::sequence_id sequence{3};
   REQUIRE(evictor->add(sequence, static_cast<std::int32_t>(prompt.size())).ok());
   mini::evicting_host host{*evictor, sequence};
+  engine.show_probabilities(mini::wants_attention(*evictor));
   mini::kv_cache cache{model.model.shape, prompt.size() + text.size()};
   std::vector<float> all;
   mini::position at = 0;

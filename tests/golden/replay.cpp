@@ -91,11 +91,12 @@ void check_against(const json& got, const json& golden) {
       {"relevance_of_decode_slots_at_last_eviction", 0.0},
       {"final_scores_per_cached_slot", 0.0},
       {"final_cumulative_attention_per_cached_slot", 0.0}};
-  for (const auto& [field, scale] : numbers) {
+  for (const auto& number : numbers) {
+    const char* const field = number.first;
     if (!golden.contains(field)) continue;
     CAPTURE(std::string{field});
     REQUIRE(got.contains(field));
-    check_numbers(got.at(field), golden.at(field), scale);
+    check_numbers(got.at(field), golden.at(field), number.second);
   }
 }
 

@@ -369,7 +369,7 @@ TEST_CASE("settings: every one refuses what is not a value of it, NaN included")
   refuse({"change", "spatial"}, "spatial", "temporal or block");
   refuse({"form", "c_only"}, "c_only", "a_only");
   refuse({"value_reserve", -1}, "-1", "0 or more");
-  refuse({"value_stat", "mode"}, "mode", "range, variance or norm");
+  refuse({"value_stat", "mode"}, "mode", "range, variance, norm or l1");
   refuse({"segment", 0}, "0", "1 or more");
   refuse({"tiers", "4,2"}, "4,2", "three quotas");
   refuse({"tiers", "4,2,-1"}, "-1", "0 or more");

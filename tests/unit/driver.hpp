@@ -56,14 +56,13 @@ class feed {
   feed(const epikv::model_shape& shape, std::int32_t most_rows, std::uint64_t seed)
       : shape_{shape}, seed_{seed} {
     const auto rows = static_cast<std::size_t>(most_rows);
-    const std::size_t widths[5] = {width(0), width(1), width(2), width(3), width(4)};
-    for (std::size_t s = 0; s < 5; ++s) data_[s].resize(rows * widths[s]);
+    for (std::size_t s = 0; s < signals; ++s) data_[s].resize(rows * width(s));
   }
 
   /// Writes row `row` of every signal in `wanted`: token `position` of `sequence` at `layer`.
   void write(epikv::signal_set wanted, std::int64_t row, epikv::sequence_id sequence,
              std::int32_t position, std::int32_t layer) noexcept {
-    for (std::size_t s = 0; s < 5; ++s) {
+    for (std::size_t s = 0; s < signals; ++s) {
       if (!wanted.contains(static_cast<epikv::signal_id>(s))) continue;
       std::uint64_t key = seed_;
       for (const std::int64_t part : {epikv::to_int(sequence), std::int64_t{position},
@@ -76,7 +75,8 @@ class feed {
       // A scale per token, so that tokens differ in norm and variance too.
       const float scale = 1.0F + random.unit() * 0.5F;
       for (std::ptrdiff_t i = 0; i < count; ++i) {
-        data_[s][static_cast<std::size_t>(first + i)] = random.unit() * scale;
+        const float x = random.unit() * scale;
+        data_[s][static_cast<std::size_t>(first + i)] = s == 5 ? x * x : x;
       }
     }
   }
@@ -89,20 +89,25 @@ class feed {
             .hidden_out = {data_[1].data(), {count, shape_.hidden}},
             .keys = {data_[2].data(), {count, kv, dim}},
             .values = {data_[3].data(), {count, kv, dim}},
-            .queries = {data_[4].data(), {count, heads, dim}}};
+            .queries = {data_[4].data(), {count, heads, dim}},
+            .attention = {data_[5].data(), {count, heads, attention_slots}}};
   }
 
  private:
+  static constexpr std::size_t signals = 6;  // all but the log-sum-exp
+  static constexpr std::int64_t attention_slots = 448;
+
   [[nodiscard]] std::size_t width(std::size_t signal) const noexcept {
-    const auto dim = static_cast<std::size_t>(shape_.head_dim);
+    const std::size_t dim =
+        signal == 5 ? attention_slots : static_cast<std::size_t>(shape_.head_dim);
     if (signal < 2) return static_cast<std::size_t>(shape_.hidden);
-    if (signal < 4) return static_cast<std::size_t>(shape_.kv_heads) * dim;
+    if (signal == 2 || signal == 3) return static_cast<std::size_t>(shape_.kv_heads) * dim;
     return static_cast<std::size_t>(shape_.query_heads) * dim;
   }
 
   epikv::model_shape shape_;
   std::uint64_t seed_;
-  std::array<std::vector<float>, 5> data_;
+  std::array<std::vector<float>, signals> data_;
 };
 
 /// One step of a batch up to its selection: `tokens[i]` is how many tokens sequence i has seen and

@@ -279,11 +279,11 @@ TEST_CASE("streaming keeps four sinks and the newest tokens") {
 
 TEST_CASE("random draws by its seed, for the sequence or for every head") {
   check_preset("random", only_budget, random_score{}, top_k{}, {.budget = 160});
-  check_preset("random", common_text + " seed=41 keep_sets=layer", random_score{41}, top_k{},
-               common(granularity::layer));
+  check_preset("random", common_text + " seed=41 keep_sets=layer", random_score{.seed = 41},
+               top_k{}, common(granularity::layer));
   check_preset("random-head", only_budget, random_score{}, top_k{},
                {.budget = 160, .keep_sets = granularity::kv_head});
-  check_preset("random-head", common_text + " seed=41", random_score{41}, top_k{},
+  check_preset("random-head", common_text + " seed=41", random_score{.seed = 41}, top_k{},
                common(granularity::kv_head));
 }
 
@@ -295,7 +295,10 @@ TEST_CASE("none evicts nothing") {
 TEST_CASE("the run of these comparisons tells every preset from every other") {
   std::vector<record> all;
   for (const preset_info& each : presets) {
-    auto made = make_evictor(each.name, shape, only_budget);
+    // Long rounds and chunks would leave this run as it is.
+    const bool chunks = each.name == "lag-kv";
+    auto made =
+        make_evictor(each.name, shape, chunks ? "budget=160 lag=32" : "budget=160 buffer=0");
     REQUIRE(made.ok());
     all.push_back(life_of(*made).run);
     for (std::size_t i = 0; i + 1 < all.size(); ++i) {
@@ -376,16 +379,47 @@ std::vector<std::string> split(std::string_view names) {
 
 // A value that every setting takes, in the order they are listed in.
 const std::vector<std::pair<std::string, std::string>> common_settings{
-    {"budget", "64"}, {"tau", "2"},    {"cadence", "elapsed"},  {"protect_prompt", "true"},
-    {"sinks", "1"},   {"recent", "9"}, {"on_overflow", "keep"}, {"step_tokens", "4"}};
+    {"budget", "64"},           {"tau", "2"},   {"buffer", "0"}, {"cadence", "elapsed"},
+    {"protect_prompt", "true"}, {"sinks", "1"}, {"recent", "9"}, {"on_overflow", "keep"},
+    {"step_tokens", "4"}};
 const std::vector<std::pair<std::string, std::string>> special_settings{
-    {"keep_sets", "layer"},    {"seed", "5"},          {"window", "8"},
-    {"band_a", "1"},           {"band_b", "2"},        {"weight_a", "1"},
-    {"weight_b", "1"},         {"change", "temporal"}, {"form", "difference"},
-    {"track_bands", "1"},      {"value_reserve", "1"}, {"value_stat", "norm"},
-    {"segment", "8"},          {"tiers", "4,2,1"},     {"fill", "true"},
-    {"segment_order", "high"}, {"query_layer", "1"},   {"query_window", "4"},
-    {"query_mode", "replace"}, {"query_weight", "1"},  {"track_epiphany", "1"}};
+    {"keep_sets", "layer"},
+    {"seed", "5"},
+    {"window", "8"},
+    {"band_a", "1"},
+    {"band_b", "2"},
+    {"weight_a", "1"},
+    {"weight_b", "1"},
+    {"change", "temporal"},
+    {"form", "difference"},
+    {"track_bands", "1"},
+    {"value_reserve", "1"},
+    {"value_stat", "norm"},
+    {"segment", "8"},
+    {"tiers", "4,2,1"},
+    {"fill", "true"},
+    {"segment_order", "high"},
+    {"query_layer", "1"},
+    {"query_window", "4"},
+    {"query_mode", "replace"},
+    {"query_weight", "1"},
+    {"track_epiphany", "1"},
+    {"attended_by", "decode_queries"},
+    {"per_query", "1"},
+    {"heads", "sum"},
+    {"kernel", "3"},
+    {"pool", "max"},
+    {"group_queries", "sum"},
+    {"lambda", "0.5"},
+    {"redundancy", "linear"},
+    {"threshold", "0.4"},
+    {"chunk", "8"},
+    {"with_values", "0"},
+    {"lag", "8"},
+    {"ratio", "0.5"},
+    {"value_weight", "2"},
+    {"share", "0.25"},
+    {"beta", "2"}};
 
 // Which of the special settings each preset understands.
 const std::vector<std::pair<std::string, std::set<std::string>>>& understood() {
@@ -400,13 +434,43 @@ const std::vector<std::pair<std::string, std::set<std::string>>>& understood() {
     q.erase("keep_sets");
     q.insert({"query_layer", "query_window", "query_mode", "query_weight", "track_epiphany"});
     const std::set<std::string> window{"keep_sets", "window"};
+    const std::set<std::string> mass{"keep_sets", "attended_by", "per_query", "heads"};
+    const std::set<std::string> attended{"keep_sets", "query_window", "kernel", "pool",
+                                         "group_queries"};
+    std::set<std::string> mixed = attended;
+    mixed.insert({"share", "seed"});
+    std::set<std::string> redundant = attended;
+    redundant.insert({"lambda", "redundancy", "threshold"});
+    std::set<std::string> global_redundant = redundant;
+    global_redundant.erase("keep_sets");
+    std::set<std::string> drawn = attended;
+    drawn.insert({"beta", "seed", "value_reserve", "value_stat"});
+    std::set<std::string> hidden = flat;
+    hidden.erase("value_reserve");
+    hidden.erase("value_stat");
     return std::vector<std::pair<std::string, std::set<std::string>>>{
         {"epikv-q", q},
         {"epikv-seg", seg},
         {"epikv-flat", flat},
+        {"epikv-mix", mixed},
         {"key-variance", window},
         {"value-variance", window},
         {"streaming", {"keep_sets"}},
+        {"h2o", mass},
+        {"h2o-global", mass},
+        {"tova", attended},
+        {"tova-rows", {"keep_sets"}},
+        {"snapkv", attended},
+        {"keydiff", {"keep_sets"}},
+        {"knorm", {"keep_sets"}},
+        {"r-kv", redundant},
+        {"r-kv-global", global_redundant},
+        {"lag-kv", {"keep_sets", "lag", "ratio", "value_weight"}},
+        {"lag-kv-global", {"chunk", "with_values"}},
+        {"raas", {}},
+        {"longflow", {"keep_sets"}},
+        {"vase", drawn},
+        {"attention-hidden", hidden},
         {"random", {"keep_sets", "seed"}},
         {"random-head", {"seed"}},
         {"none", {}}};

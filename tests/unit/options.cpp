@@ -46,7 +46,18 @@ std::string text_of(epiphany_form form) {
 }
 std::string text_of(row_statistic statistic) {
   if (statistic == row_statistic::variance) return "variance";
+  if (statistic == row_statistic::l1) return "l1";
   return statistic == row_statistic::range ? "range" : "norm";
+}
+std::string text_of(head_reduction heads) {
+  return heads == head_reduction::mean ? "mean" : heads == head_reduction::sum ? "sum" : "max";
+}
+std::string text_of(query_reduction queries) {
+  if (queries == query_reduction::max_logits) return "max_logits";
+  return queries == query_reduction::mean ? "mean" : "sum";
+}
+std::string text_of(pool_kind pool) {
+  return pool == pool_kind::none ? "none" : pool == pool_kind::max ? "max" : "average";
 }
 
 // Every field that a setting may reach, by the setting's name.
@@ -57,6 +68,24 @@ std::map<std::string, std::string> fields(const settings& s) {
   return {
       {"budget", std::to_string(s.evictor.budget)},
       {"tau", std::to_string(s.evictor.tau)},
+      {"buffer", std::to_string(s.evictor.buffer)},
+      {"attended_by",
+       s.mass.queries == attended_by::every_query ? "every_query" : "decode_queries"},
+      {"per_query", text_of(s.mass.per_query)},
+      {"heads", text_of(s.mass.heads)},
+      {"kernel", std::to_string(s.attended.kernel)},
+      {"pool", text_of(s.attended.pool)},
+      {"group_queries", text_of(s.attended.reduction)},
+      {"lambda", std::to_string(s.importance_share)},
+      {"redundancy", s.redundancy.form == redundancy_form::exact ? "exact" : "linear"},
+      {"threshold", std::to_string(s.redundancy.threshold)},
+      {"chunk", std::to_string(s.lag_slots.chunk)},
+      {"with_values", text_of(s.lag_slots.with_values)},
+      {"lag", std::to_string(s.lag.lag)},
+      {"ratio", std::to_string(s.lag_ratio)},
+      {"value_weight", std::to_string(s.lag.value_weight)},
+      {"share", std::to_string(s.mix_share)},
+      {"beta", std::to_string(s.beta)},
       {"cadence", s.evictor.when == cadence::aligned ? "aligned" : "elapsed"},
       {"protect_prompt", text_of(s.evictor.protect_prompt)},
       {"sinks", std::to_string(s.evictor.sinks)},
@@ -81,7 +110,8 @@ std::map<std::string, std::string> fields(const settings& s) {
       {"fill", text_of(s.tiers.fill)},
       {"segment_order", s.tiers.high_is_reasoning ? "high" : "low"},
       {"query_layer", std::to_string(s.scored.query.layer)},
-      {"query_window", std::to_string(s.scored.query.window)},
+      {"query_window",
+       std::to_string(s.scored.query.window == s.attended.window ? s.attended.window : -1)},
       {"query_mode", s.scored.mode == query_mode::add ? "add" : "replace"},
       {"query_weight", std::to_string(s.scored.weight)},
       {"track_epiphany", text_of(s.scored.track_epiphany)},
@@ -100,6 +130,43 @@ const std::vector<sample>& samples() {
       {"budget=77", {"budget", 77}, "77"},
       {"budget=0", {"budget", 0U}, "0"},
       {"tau=5", {"tau", std::int64_t{5}}, "5"},
+      {"buffer=16", {"buffer", 16}, "16"},
+      {"buffer=3", {"buffer", 3}, "3"},
+      {"attended_by=decode_queries", {"attended_by", "decode_queries"}, "decode_queries"},
+      {"attended_by=every_query", {"attended_by", "every_query"}, "every_query"},
+      {"per_query=true", {"per_query", true}, "true"},
+      {"per_query=false", {"per_query", false}, "false"},
+      {"heads=sum", {"heads", "sum"}, "sum"},
+      {"heads=max", {"heads", "max"}, "max"},
+      {"heads=mean", {"heads", "mean"}, "mean"},
+      {"kernel=5", {"kernel", 5}, "5"},
+      {"kernel=7", {"kernel", 7}, "7"},
+      {"pool=average", {"pool", "average"}, "average"},
+      {"pool=max", {"pool", "max"}, "max"},
+      {"pool=none", {"pool", "none"}, "none"},
+      {"group_queries=max_logits", {"group_queries", "max_logits"}, "max_logits"},
+      {"group_queries=sum", {"group_queries", "sum"}, "sum"},
+      {"group_queries=mean", {"group_queries", "mean"}, "mean"},
+      {"lambda=0.5", {"lambda", 0.5}, "0.500000"},
+      {"lambda=0", {"lambda", 0}, "0.000000"},
+      {"redundancy=linear", {"redundancy", "linear"}, "linear"},
+      {"redundancy=exact", {"redundancy", "exact"}, "exact"},
+      {"threshold=0.25", {"threshold", 0.25}, "0.250000"},
+      {"threshold=-1", {"threshold", -1}, "-1.000000"},
+      {"chunk=16", {"chunk", 16}, "16"},
+      {"chunk=24", {"chunk", 24}, "24"},
+      {"with_values=false", {"with_values", false}, "false"},
+      {"with_values=true", {"with_values", true}, "true"},
+      {"lag=32", {"lag", 32}, "32"},
+      {"lag=64", {"lag", 64}, "64"},
+      {"ratio=0.5", {"ratio", 0.5}, "0.500000"},
+      {"ratio=0.75", {"ratio", 0.75}, "0.750000"},
+      {"value_weight=0.5", {"value_weight", 0.5}, "0.500000"},
+      {"value_weight=2", {"value_weight", 2}, "2.000000"},
+      {"share=0.25", {"share", 0.25}, "0.250000"},
+      {"share=0.75", {"share", 0.75}, "0.750000"},
+      {"beta=0.5", {"beta", 0.5}, "0.500000"},
+      {"beta=2", {"beta", 2}, "2.000000"},
       {"tau=2147483647", {"tau", 2147483647}, "2147483647"},
       {"cadence=aligned", {"cadence", "aligned"}, "aligned"},
       {"cadence=elapsed", {"cadence", std::string_view{"elapsed"}}, "elapsed"},
@@ -138,6 +205,7 @@ const std::vector<sample>& samples() {
       {"value_reserve=2", {"value_reserve", 2}, "2"},
       {"value_stat=norm", {"value_stat", "norm"}, "norm"},
       {"value_stat=variance", {"value_stat", "variance"}, "variance"},
+      {"value_stat=l1", {"value_stat", "l1"}, "l1"},
       {"value_stat=range", {"value_stat", "range"}, "range"},
       {"segment=32", {"segment", 32}, "32"},
       {"segment=31", {"segment", 31}, "31"},
@@ -185,6 +253,23 @@ struct rule {
 constexpr rule rules[] = {
     {"budget", kind::integer, "tokens a keep-set may hold"},
     {"tau", kind::integer, "decode tokens between evictions"},
+    {"buffer", kind::integer, "tokens over the budget"},
+    {"attended_by", kind::word, "every_query or decode_queries"},
+    {"per_query", kind::truth, "true or false"},
+    {"heads", kind::word, "mean, sum or max"},
+    {"kernel", kind::integer, "odd, 1 to 65"},
+    {"pool", kind::word, "none, average or max"},
+    {"group_queries", kind::word, "mean, sum or max_logits"},
+    {"lambda", kind::real, "the share of importance"},
+    {"redundancy", kind::word, "exact or linear"},
+    {"threshold", kind::real, "the cosine from which keys are near"},
+    {"chunk", kind::integer, "slots per chunk"},
+    {"with_values", kind::truth, "true or false"},
+    {"lag", kind::integer, "tokens per chunk"},
+    {"ratio", kind::real, "the share of a chunk that stays"},
+    {"value_weight", kind::real, "a finite number"},
+    {"share", kind::real, "the share of the room"},
+    {"beta", kind::real, "a finite number"},
     {"cadence", kind::word, "elapsed or aligned"},
     {"protect_prompt", kind::truth, "true or false"},
     {"sinks", kind::integer, "first positions to protect"},
@@ -202,7 +287,7 @@ constexpr rule rules[] = {
     {"form", kind::word, "difference, a_only, b_only or raw"},
     {"track_bands", kind::truth, "true or false"},
     {"value_reserve", kind::integer, "tokens kept for their values"},
-    {"value_stat", kind::word, "range, variance or norm"},
+    {"value_stat", kind::word, "range, variance, norm or l1"},
     {"segment", kind::integer, "slots per segment"},
     {"tiers", kind::list, "three quotas as 64,32,8"},
     {"fill", kind::truth, "true or false"},

@@ -68,7 +68,7 @@ enum option_topic : unsigned {
 
 struct option_entry {
   const char* name;
-  option_topic topic;
+  unsigned topic;        // one or more
   const char* expected;  // what values it takes
   bool (*set)(preset_settings&, const option&) noexcept;
 };
@@ -216,9 +216,13 @@ inline constexpr std::array option_table{
     option_entry{
         "query_layer", topic_query, "a layer, or -1 for the one after band a",
         [](settings& s, const option& o) noexcept { return set_int(o, s.scored.query.layer); }},
-    option_entry{
-        "query_window", topic_query, "last tokens whose queries are read, 1 to 64",
-        [](settings& s, const option& o) noexcept { return set_int(o, s.scored.query.window); }},
+    option_entry{"query_window", unsigned{topic_query} | topic_attended,
+                 "last tokens whose queries are read, 1 to 64",
+                 [](settings& s, const option& o) noexcept {
+                   if (!set_int(o, s.attended.window)) return false;
+                   s.scored.query.window = s.attended.window;
+                   return true;
+                 }},
     option_entry{"query_mode", topic_query, "replace or add",
                  [](settings& s, const option& o) noexcept {
                    return set_word<query_mode, 2>(
@@ -244,9 +248,6 @@ inline constexpr std::array option_table{
                                                         {"sum", head_reduction::sum},
                                                         {"max", head_reduction::max}}});
                  }},
-    option_entry{
-        "query_window", topic_attended, "last tokens whose queries are read, 1 to 64",
-        [](settings& s, const option& o) noexcept { return set_int(o, s.attended.window); }},
     option_entry{
         "kernel", topic_attended, "slots pooled, odd, 1 to 65",
         [](settings& s, const option& o) noexcept { return set_int(o, s.attended.kernel); }},

@@ -20,7 +20,8 @@ struct preset_info {
   std::string_view formula{};     ///< the score
   std::string_view complexity{};  ///< of a selection, per keep-set of n slots; d = head_dim
   std::string_view source{};
-  std::string_view differs{};  ///< from the authors' method, or from the preset of the other reading
+  std::string_view
+      differs{};  ///< from the authors' method, or from the preset of the other reading
 };
 
 namespace detail {
