@@ -50,8 +50,7 @@ void short_form_at_the_call(benchmark::State& state, Evictor& ev, std::int32_t l
     benchmark::DoNotOptimize(in);
     benchmark::DoNotOptimize(out);
     benchmark::DoNotOptimize(width);
-    status outcome =
-        ev.observe(layer, tensor_view{in, {1, width}}, tensor_view{out, {1, width}});
+    status outcome = ev.observe(layer, tensor_view{in, {1, width}}, tensor_view{out, {1, width}});
     benchmark::DoNotOptimize(outcome.ok());
   }
 }
@@ -189,7 +188,8 @@ void select_4096(benchmark::State& state, const char* preset) {
                                .hidden_out = {data, {1, 4096}},
                                .keys = {data, {1, 8, 128}},
                                .values = {data, {1, 8, 128}},
-                               .queries = {data, {1, 32, 128}}}).ok();
+                               .queries = {data, {1, 32, 128}}})
+               .ok();
     }
   }
   if (!ok) return state.SkipWithError("a step was refused");

@@ -16,7 +16,7 @@ using mini::position;
 using mini::token;
 
 constexpr std::int32_t no_limit = 1 << 24;  // tokens
-constexpr std::size_t prompt_chunk = 256;   // tokens in one pass: bounds the scratch memory
+constexpr std::size_t pass = 256;           // tokens in one pass: bounds the scratch memory
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -32,6 +32,7 @@ class watched_host {
   bool before(std::span<const token> tokens, position first, mini::kv_cache& cache) {
     return host_.before(tokens, first, cache);
   }
+  std::size_t most_tokens() const noexcept { return host_.most_tokens(); }
   void observe(std::size_t layer, const mini::layer_tap& tap) noexcept {
     host_.observe(layer, tap);
   }
@@ -70,12 +71,9 @@ expected<generated> session::generate(const arm& each, std::int32_t budget, cons
   watched_host host{*evictor, sequence_, watch};
   engine_.show_probabilities(mini::wants_attention(*evictor));
   const auto begin = std::chrono::steady_clock::now();
-  const bool all_kept = kept == asked.prompt.size() || each.is_full();
-  const std::size_t chunk =
-      all_kept ? prompt_chunk : static_cast<std::size_t>(evictor->options().tau);
   auto tokens = mini::generate(
       engine_, cache, asked.prompt,
-      {.most_tokens = asked.most, .ends = model_->words.ends(), .prompt_chunk = chunk}, host);
+      {.most_tokens = asked.most, .ends = model_->words.ends(), .prompt_chunk = pass}, host);
   const double seconds = seconds_since(begin);
   if (!host.status().ok()) return fail(each.name, ": ", host.status().message());
   if (!tokens) return tokens.reason();
@@ -106,7 +104,6 @@ expected<run_cost> session::force(
     host.observe(layer, tap);
   };
   const std::size_t vocabulary = model_->model.shape.vocab;
-  const std::size_t tau = each.is_full() ? 64 : static_cast<std::size_t>(evictor->options().tau);
   const auto begin = std::chrono::steady_clock::now();
 
   // Step by step: the prompt in chunks, then the text up to its last token but one, whose logits
@@ -129,15 +126,17 @@ expected<run_cost> session::force(
     next += static_cast<position>(chunk.size());
     return {};
   };
-  for (std::size_t at = 0; at < prompt.size(); at += prompt_chunk) {
-    const auto fed = feed(prompt.subspan(at, std::min(prompt_chunk, prompt.size() - at)), false);
-    if (!fed) return fed.reason();
-  }
-  const std::size_t last = text.size() - 1;
-  for (std::size_t at = 0; at < last; at += tau) {
-    const auto fed = feed(text.subspan(at, std::min(tau, last - at)), true);
-    if (!fed) return fed.reason();
-  }
+  // Passes of as many tokens as cannot delay an eviction.
+  const auto feed_all = [&](std::span<const token> tokens, bool is_text) -> expected<void> {
+    while (!tokens.empty()) {
+      const std::size_t count = std::min(mini::step_size(host, pass), tokens.size());
+      if (const auto fed = feed(tokens.first(count), is_text); !fed) return fed.reason();
+      tokens = tokens.subspan(count);
+    }
+    return {};
+  };
+  if (const auto fed = feed_all(prompt, false); !fed) return fed.reason();
+  if (const auto fed = feed_all(text.first(text.size() - 1), true); !fed) return fed.reason();
   return cost_of(cache, seconds_since(begin));
 }
 

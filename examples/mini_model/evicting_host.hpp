@@ -93,6 +93,12 @@ class evicting_host {
     return keep(evictor_->begin_step(sequence_, static_cast<std::int32_t>(tokens.size())));
   }
 
+  /// Tokens the next step may bring so that no eviction comes later than with one token a step.
+  std::size_t most_tokens() const noexcept {
+    const auto most = evictor_->tokens_until_due(sequence_);
+    return most ? static_cast<std::size_t>(*most) : 1;
+  }
+
   void observe(std::size_t layer, const layer_tap& tap) noexcept {
     const auto index = static_cast<std::int32_t>(layer);
     if (!status_.ok() || evictor_->wants(index).empty()) return;

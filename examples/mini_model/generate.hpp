@@ -15,7 +15,8 @@
 namespace mini {
 
 /// What a host does around the steps of a generation; a step is one call of decoder::forward. This
-/// one does nothing. An evicting host replaces it by a type with the same three members.
+/// one does nothing. An evicting host replaces it by a type with the same three members, and may
+/// have `most_tokens()`: how many tokens the next step may bring.
 struct plain_host {
   /// Before a step: these tokens come next, at consecutive positions from `first`. False stops
   /// the generation.
@@ -45,6 +46,15 @@ struct generate_options {
   return std::find(ends.begin(), ends.end(), id) != ends.end();
 }
 
+/// Tokens for a step: `chunk`, or fewer if the host says so.
+template <class Host>
+[[nodiscard]] std::size_t step_size(const Host& host, std::size_t chunk) {
+  if constexpr (requires { host.most_tokens(); }) {
+    return std::min(chunk, std::max<std::size_t>(1, host.most_tokens()));
+  }
+  return chunk;
+}
+
 /// Reads the prompt into an empty cache and decodes greedily, with logical positions 0, 1, 2, ...
 /// Returns the generated tokens, the one that ends the text included; fewer when the host says
 /// stop. The last token is returned but not fed to the model.
@@ -60,7 +70,7 @@ expected<std::vector<token>> generate(decoder& model, kv_cache& cache,
 
   std::vector<token> out;
   out.reserve(options.most_tokens);
-  std::span<const token> next = prompt.first(std::min(chunk, prompt.size()));
+  std::span<const token> next = prompt.first(std::min(step_size(host, chunk), prompt.size()));
   std::size_t read = 0;  // tokens given to the model
   while (out.size() < options.most_tokens) {
     const auto first = static_cast<position>(read);
@@ -70,7 +80,7 @@ expected<std::vector<token>> generate(decoder& model, kv_cache& cache,
     if (!host.after(cache)) break;
     read += next.size();
     if (read < prompt.size()) {
-      next = prompt.subspan(read, std::min(chunk, prompt.size() - read));
+      next = prompt.subspan(read, std::min(step_size(host, chunk), prompt.size() - read));
       continue;
     }
     out.push_back(argmax(*logits));

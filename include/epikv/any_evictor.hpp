@@ -40,6 +40,7 @@ class evictor_interface {
   virtual result<selection> select() noexcept = 0;
   virtual status commit(const selection& applied) noexcept = 0;
   virtual status commit(const sequence_selection& applied) noexcept = 0;
+  virtual result<std::int32_t> tokens_until_due(sequence_id sequence) const noexcept = 0;
   virtual result<std::int32_t> length(sequence_id sequence, std::int32_t group) const noexcept = 0;
   virtual result<std::span<const position>> positions(sequence_id sequence,
                                                       std::int32_t group) const noexcept = 0;
@@ -88,6 +89,9 @@ class evictor_holder final : public evictor_interface {
   status commit(const selection& applied) noexcept override { return held_.commit(applied); }
   status commit(const sequence_selection& applied) noexcept override {
     return held_.commit(applied);
+  }
+  result<std::int32_t> tokens_until_due(sequence_id sequence) const noexcept override {
+    return held_.tokens_until_due(sequence);
   }
   result<std::int32_t> length(sequence_id sequence, std::int32_t group) const noexcept override {
     return held_.length(sequence, group);
@@ -174,6 +178,9 @@ class any_evictor {
     return held_->commit(applied);
   }
 
+  [[nodiscard]] result<std::int32_t> tokens_until_due(sequence_id sequence) const noexcept {
+    return held_->tokens_until_due(sequence);
+  }
   [[nodiscard]] result<std::int32_t> length(sequence_id sequence,
                                             std::int32_t group = 0) const noexcept {
     return held_->length(sequence, group);

@@ -154,6 +154,12 @@ class evictor {
   /// The host has applied one sequence's part and leaves the others as they were.
   [[nodiscard]] status commit(const sequence_selection& applied) noexcept;
 
+  /// New tokens, 1 or more, after which a selection can fall due for the sequence at the earliest:
+  /// a host that brings no more in a step evicts where one that brings a token a step does. Counted
+  /// from the last step that ended. Errors: unknown_sequence. O(1), or O(answer) for a policy
+  /// without a budget.
+  [[nodiscard]] result<std::int32_t> tokens_until_due(sequence_id sequence) const noexcept;
+
   /// Cached tokens of one keep-set. Errors: unknown_sequence; invalid_argument.
   [[nodiscard]] result<std::int32_t> length(sequence_id sequence,
                                             std::int32_t group = 0) const noexcept;

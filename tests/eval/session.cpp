@@ -64,7 +64,12 @@ std::vector<float> stepped_logits(const eval::arm& each, std::span<const token> 
     REQUIRE_MESSAGE(host.after(cache), host.status().message());
     at += static_cast<mini::position>(tokens.size());
   };
-  step(prompt);
+  for (std::span<const token> rest = prompt; !rest.empty();) {
+    const std::size_t count = std::min(rest.size(), host.most_tokens());
+    step(rest.first(count));
+    rest = rest.subspan(count);
+    if (!rest.empty()) all.clear();  // the logits behind the prompt are its last token's
+  }
   for (std::size_t i = 0; i + 1 < text.size(); ++i) step(text.subspan(i, 1));
   return all;
 }
@@ -99,8 +104,11 @@ TEST_CASE("a generated answer is the most likely one when it is forced") {
     CAPTURE(each.name);
     const auto answer = with.generate(each, budget, {.prompt = prompt, .most = most});
     REQUIRE_MESSAGE(bool(answer), answer.error());
-    REQUIRE(answer->tokens.size() > 100);
-    CHECK(answer->cost.peak_tokens <= static_cast<std::size_t>(budget) + 8);
+    // Long enough for several evictions.
+    REQUIRE(prompt.size() + answer->tokens.size() > static_cast<std::size_t>(budget) + 32);
+    if (each.preset != "lag-kv") {  // which has no budget
+      CHECK(answer->cost.peak_tokens <= static_cast<std::size_t>(budget) + 8);
+    }
     CHECK(answer->cost.peak_bytes > 0);
     const std::vector<float> forced = forced_logits(with, each, prompt, answer->tokens);
     const std::size_t vocabulary = shipped().model.shape.vocab;

@@ -26,7 +26,9 @@ inline std::vector<mini::token> ledger_prompt(std::uint64_t seed, std::size_t st
 
 /// All arms at settings that make them evict early in short answers.
 inline std::vector<eval::arm> short_arms() {
-  auto arms = eval::preset_arms("tau=8 recent=16 segment=16 tiers=8,4,2 cadence=aligned");
+  auto arms = eval::preset_arms(
+      "tau=8 recent=16 segment=16 tiers=8,4,2 query_window=8 buffer=0 "
+      "lag=16 cadence=aligned");
   REQUIRE_MESSAGE(bool(arms), arms.error());
   return *std::move(arms);
 }

@@ -54,7 +54,8 @@ TEST_CASE("a prompt in any chunks gives the same story") {
       return drive::run_alone(ev, s.inputs, {5, prompt, std::move(steps)});
     };
     const drive::story whole = run({prompt});
-    const bool same_for_one_by_one = run(std::vector<int>(static_cast<std::size_t>(prompt), 1)) == whole;
+    const bool same_for_one_by_one =
+        run(std::vector<int>(static_cast<std::size_t>(prompt), 1)) == whole;
     CHECK(same_for_one_by_one);
     for (int i = 0; i < 3; ++i) {
       const bool same = run(chunks_of(d, prompt, prompt)) == whole;

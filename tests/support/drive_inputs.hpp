@@ -27,7 +27,7 @@ enum class input_kind {
 struct inputs {
   std::uint64_t seed = 0;
   input_kind kind = input_kind::varied;
-  int bad_per_mille = 0;  // rows with an element that is NaN or infinite
+  int bad_per_mille = 0;     // rows with an element that is NaN or infinite
   int hidden_per_mille = 0;  // (token, layer) pairs that the host does not show
 
   [[nodiscard]] float element(std::int64_t sequence, epikv::signal_id signal, int layer,

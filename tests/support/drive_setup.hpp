@@ -39,8 +39,7 @@ inline std::string random_layers(dice& d, int layers) {
 // What concerns the scores and the policy of a preset.
 inline std::string method_settings(dice& d, const std::string& preset, int layers) {
   std::string text;
-  const bool epiphany =
-      preset == "epikv-q" || preset == "epikv-seg" || preset == "epikv-flat";
+  const bool epiphany = preset == "epikv-q" || preset == "epikv-seg" || preset == "epikv-flat";
   if (epiphany) {
     text += fmt::format(" band_a={} band_b={}", random_layers(d, layers), random_layers(d, layers));
     text += fmt::format(" form={}", d.one_of({"difference", "a_only", "b_only", "raw"}));
@@ -92,10 +91,10 @@ inline setup random_setup(std::uint64_t seed) {
   s.protect_prompt = d.chance(80);
   s.sinks = d.one_of({0, 0, 3});
   s.recent = d.between(6, 9);
-  s.settings = fmt::format("budget={} tau={} cadence={} protect_prompt={} sinks={} recent={}",
-                           s.budget, s.tau, s.aligned ? "aligned" : "elapsed", s.protect_prompt,
-                           s.sinks, s.recent) +
-               method_settings(d, s.preset, s.shape.layers);
+  s.settings =
+      fmt::format("budget={} tau={} cadence={} protect_prompt={} sinks={} recent={}", s.budget,
+                  s.tau, s.aligned ? "aligned" : "elapsed", s.protect_prompt, s.sinks, s.recent) +
+      method_settings(d, s.preset, s.shape.layers);
   return s;
 }
 

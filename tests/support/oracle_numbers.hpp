@@ -171,7 +171,8 @@ inline std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> x, std::
   return x;
 }
 
-// The draw of one token: keyed by seed, sequence, round, layer, KV head (-1 for "all") and position.
+// The draw of one token: keyed by seed, sequence, round, layer, KV head (-1 for "all") and
+// position.
 inline float draw(std::uint64_t seed, std::int64_t sequence, int round, int layer, int kv_head,
                   int position) {
   const auto id = static_cast<std::uint64_t>(sequence);

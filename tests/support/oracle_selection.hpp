@@ -131,9 +131,8 @@ class selector {
   // Is the cut of a list ranked by value after `count` entries one that f32 can find?
   void note_value_cut(const std::vector<int>& list, int count) {
     if (count < 1 || count >= count_of(list)) return;
-    out_.ambiguous = out_.ambiguous ||
-                     too_close(by_value()(at(list, count - 1)), by_value()(at(list, count)),
-                               k_.exact_statistics);
+    out_.ambiguous = out_.ambiguous || too_close(by_value()(at(list, count - 1)),
+                                                 by_value()(at(list, count)), k_.exact_statistics);
   }
 
   // The reserve first: the decode tokens with the largest values are above every score.

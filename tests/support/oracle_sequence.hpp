@@ -99,12 +99,12 @@ class sequence {
     for (const number& n : scores(group)) k.scored.push_back(n.scored);
     for (const int p : positions) k.is_protected.push_back(is_protected(p));
     if (method_.keeps == policy::segmented) {
-      k.segment_statistic = of_cached(
-          channel_statistics(tokens_, true, statistic::variance, shape_), positions);
+      k.segment_statistic =
+          of_cached(channel_statistics(tokens_, true, statistic::variance, shape_), positions);
     }
     if (method_.value_reserve > 0) {
-      k.value = of_cached(channel_statistics(tokens_, false, method_.value_statistic, shape_),
-                          positions);
+      k.value =
+          of_cached(channel_statistics(tokens_, false, method_.value_statistic, shape_), positions);
     }
     k.prompt_slots = slots_before(group, prompt_);
     k.recent_begin = slots_before(group, tokens() - recent());
@@ -137,8 +137,8 @@ class sequence {
  private:
   [[nodiscard]] int slots_before(int group, int position) const {
     const std::vector<int>& positions = cached(group);
-    return static_cast<int>(std::count_if(positions.begin(), positions.end(),
-                                          [&](int p) { return p < position; }));
+    return static_cast<int>(
+        std::count_if(positions.begin(), positions.end(), [&](int p) { return p < position; }));
   }
 
   [[nodiscard]] std::vector<number> draws(int group) const {

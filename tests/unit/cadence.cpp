@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "driver.hpp"
 #include "epikv/cpu.hpp"
 
 namespace {
@@ -115,6 +116,50 @@ TEST_CASE("rows outside the cadence change nothing") {
     CHECK(all.size() > 20);
     CHECK(evicted_by(preset, settings, host::shows_what_is_read) == all);
   }
+}
+
+TEST_CASE("how many tokens are left until a selection can be due is told, and reached") {
+  for (const auto& arm : std::vector<std::pair<std::string, std::string>>{
+           {"streaming", "tau=10"},
+           {"streaming", "tau=10 cadence=aligned"},
+           {"streaming", "tau=7 buffer=5"},
+           {"streaming", "tau=7 buffer=5 cadence=aligned"},
+           {"random-head", "tau=1"},
+           {"lag-kv", "lag=9 ratio=0.5"},
+           {"lag-kv", "lag=16 ratio=0.25"}}) {
+    const std::string& preset = arm.first;
+    const std::string& settings = arm.second;
+    CAPTURE(preset);
+    CAPTURE(settings);
+    auto ev = epikv::make_evictor(preset, shape, "budget=50 recent=12 sinks=4 " + settings);
+    REQUIRE_MESSAGE(ev.ok(), ev.status().message());
+    constexpr epikv::sequence_id sequence{5};
+    REQUIRE(ev->add(sequence, prompt).ok());
+    CHECK_FALSE(ev->tokens_until_due(epikv::sequence_id{6}).ok());
+    epikv_test::feed source{shape, 1, 3};
+    const epikv::step_sequence one[] = {{sequence, 1}};
+    std::int32_t tokens[] = {0};
+    std::int32_t promised = 1;  // no eviction before so many tokens
+    std::int32_t evictions = 0;
+    while (tokens[0] < 200) {
+      const std::int32_t left = *ev->tokens_until_due(sequence);
+      REQUIRE(left >= 1);
+      CHECK(tokens[0] + left >= promised);
+      promised = tokens[0] + left;
+      bool evicted = false;
+      REQUIRE(epikv_test::run_step(*ev, source, one, tokens, [&](const epikv::selection& chosen) {
+                evicted = !chosen.empty();
+              }).ok());
+      // Neither earlier nor later.
+      CHECK(evicted == (tokens[0] == promised));
+      evictions += evicted ? 1 : 0;
+    }
+    CHECK(evictions > 5);
+  }
+  auto none = epikv::make_evictor("none", shape);
+  REQUIRE(none.ok());
+  REQUIRE(none->add(epikv::sequence_id{1}, 3).ok());
+  CHECK(*none->tokens_until_due(epikv::sequence_id{1}) == epikv::evictor_options::max_tokens);
 }
 
 TEST_CASE("each score states the cadence it has") {

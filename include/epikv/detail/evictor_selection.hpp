@@ -20,6 +20,33 @@ bool evictor<S, P, B>::due(const record& r) const noexcept {
 }
 
 template <class S, class P, class B>
+result<std::int32_t> evictor<S, P, B>::tokens_until_due(sequence_id sequence) const noexcept {
+  const result<record*> found = find(sequence);
+  if (!found) return found.status();
+  const record& r = **found;
+  constexpr std::int32_t most = evictor_options::max_tokens;
+  if (!policy_.evicts) return most;
+  if (!detail::is_budgeted(policy_)) {
+    std::int32_t n = 1;
+    while (n < most - r.tokens && !detail::acts(policy_, r.tokens_at_eviction, r.tokens + n)) ++n;
+    return n;
+  }
+  const std::int64_t over = std::int64_t{r.budget} + std::max(1, options_.buffer) -
+                            r.slots.longest();  // tokens until it is over its budget
+  const std::int64_t prompt_left = std::max(0, r.prompt_length - r.tokens);
+  std::int64_t n = 0;
+  if (options_.when == cadence::elapsed) {
+    const std::int64_t elapsed = r.decoded() - r.decoded_at_eviction;
+    n = std::max({prompt_left + std::max<std::int64_t>(1, options_.tau - elapsed), over});
+  } else {
+    const std::int64_t tau = options_.tau;
+    n = prompt_left + tau - r.decoded() % tau;
+    if (over > n) n += (over - n + tau - 1) / tau * tau;
+  }
+  return static_cast<std::int32_t>(std::min<std::int64_t>(n, most));
+}
+
+template <class S, class P, class B>
 result<selection> evictor<S, P, B>::select() noexcept {
   EPIKV_RETURN_IF_ERROR(health_);
   if (steps_ == 0) {
