@@ -104,6 +104,11 @@ static_assert(Backend<cpu_backend>);
 extern template result<any_evictor> make_evictor<cpu_backend>(std::string_view, const model_shape&,
                                                               const option_list&,
                                                               cpu_backend) noexcept;
+extern template result<any_evictor> make_evictor<cpu_backend>(const model_shape&,
+                                                              const any_score<cpu_backend>&,
+                                                              const any_policy<cpu_backend>&,
+                                                              cpu_backend,
+                                                              const evictor_options&) noexcept;
 #endif
 
 /// make_evictor() on the CPU backend.
